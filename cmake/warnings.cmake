@@ -1,0 +1,5 @@
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -ffp-contract=off)
+option(DEEPINFER_WERROR "Warnings are errors" OFF)
+if(DEEPINFER_WERROR)
+  add_compile_options(-Werror)
+endif()
