@@ -106,7 +106,7 @@ class CheckStyleTest(unittest.TestCase):
     def test_the_formatter_runs_only_in_its_version(self):
         self.write("src/a.cc", "int a;\n")
         checker = check_style.Checker(self.root)
-        complaint = "src/a.cc:1:2: warning: code should be clang-formatted [-Wclang-format-violations]\\n"
+        complaint = "src/a.cc:1:2: warning: code should be clang-formatted [-Wclang-format-violations]"
         self.assertIn("skipped", checker.check_format(self.fake_clang_format("15.0.7", complaint)))
         self.assertEqual(checker.faults, [])
         checker.check_format(self.fake_clang_format("14.0.6", complaint))
