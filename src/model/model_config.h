@@ -42,7 +42,7 @@ struct VisionConfig {
 };
 
 // Defaults are those of model.md 1.2.  A parsed config has passed every check of 1.4, every size is
-// positive and small enough that products of any four of them fit int64.
+// positive and bounded, so that no byte count of a tensor or cache made from them overflows int64.
 struct ModelConfig {
   // Top level.
   int32_t bos_token_id = 0;
@@ -70,8 +70,8 @@ struct ModelConfig {
   std::optional<RopeScaling> rope_scaling;
 
   // Compressed attention.
-  std::vector<int32_t>
-      compress_ratios;  // [num_hidden_layers]: 0, 1 or 2; entries of draft layers are cut off
+  // [num_hidden_layers]: 0, 1 or 2.  The file's entries for draft layers are checked and cut off.
+  std::vector<int32_t> compress_ratios;
   std::vector<int32_t> kv_source_layer_ids;  // ascending, like the next two
   std::vector<int32_t> index_source_layer_ids;
   std::vector<int32_t> index_k_source_layer_ids;
