@@ -4,10 +4,10 @@
 // Everything is fp32 inside and bit-exact: the same input gives the same bytes on every backend.  A
 // bf16 input is passed as its fp32 value.
 //
-//   name  group  codes   scale             range of a group
-//   Q8    32     f8e4m3  ue8m0             amax / 448, rounded up to a power of two; amax >= 1e-4
-//   Q4x   32     f4e2m1  ue8m0             amax / 6, rounded up to a power of two; amax >= 6 *
-//   2^-126 Q4s   16     f4e2m1  f8e4m3            amax / 6, rounded to f8e4m3; amax >= 6 * 2^-9
+//   name  group  codes   scale    rule for the scale
+//   Q8    32     f8e4m3  ue8m0    max(amax, 1e-4) / 448, up to a power of two
+//   Q4x   32     f4e2m1  ue8m0    max(amax, 6 * 2^-126) / 6, up to a power of two
+//   Q4s   16     f4e2m1  f8e4m3   max(amax, 6 * 2^-9) / 6, rounded to f8e4m3
 //
 // A dequantised value is code * scale; it is exact in bf16 for all three.  Inputs are expected to
 // be finite.  A NaN does not enter amax and becomes a NaN code (Q8) or zero (Q4x, Q4s); an infinity
