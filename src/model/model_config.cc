@@ -115,8 +115,8 @@ Status CheckFixedKeys(const Cursor& text) {
   DI_RETURN_IF_ERROR(RequireIfPresent<bool>(text, "attention_bias", false, "false"));
   DI_RETURN_IF_ERROR(RequireIfPresent<double>(text, "attention_dropout", 0.0, "0"));
   DI_RETURN_IF_ERROR(RequireIfPresent<std::string>(text, "hidden_act", "silu", "\"silu\""));
-  DI_RETURN_IF_ERROR(RequireIfPresent<std::string>(text, "scoring_func", "sqrtsoftplus",
-                                                   "\"sqrtsoftplus\""));
+  DI_RETURN_IF_ERROR(
+      RequireIfPresent<std::string>(text, "scoring_func", "sqrtsoftplus", "\"sqrtsoftplus\""));
   DI_RETURN_IF_ERROR(
       RequireIfPresent<std::string>(text, "topk_method", "noaux_tc", "\"noaux_tc\""));
   DI_RETURN_IF_ERROR(RequireIfPresent<bool>(text, "norm_topk_prob", true, "true"));
@@ -177,14 +177,14 @@ Status ReadCompressRatios(const Cursor& text, ModelConfig& c) {
   const auto num_drafts = static_cast<size_t>(std::max(c.num_nextn_predict_layers, 0));
   const size_t size = c.compress_ratios.size();
   if (size != num_layers && size != num_layers + num_drafts) {
-    return text.Refuse(StrCat("compress_ratios: expected ", num_layers, " entries (num_hidden_layers) or ",
-                                num_layers + num_drafts,
-                                " (with num_nextn_predict_layers), got ", size));
+    return text.Refuse(StrCat("compress_ratios: expected ", num_layers,
+                              " entries (num_hidden_layers) or ", num_layers + num_drafts,
+                              " (with num_nextn_predict_layers), got ", size));
   }
   for (size_t i = num_layers; i < size; ++i) {
     if (c.compress_ratios[i] != 0) {
-      return text.Refuse(StrCat("compress_ratios: expected 0 for draft layer ", i - num_layers, ", got ",
-                                  c.compress_ratios[i]));
+      return text.Refuse(StrCat("compress_ratios: expected 0 for draft layer ", i - num_layers,
+                                ", got ", c.compress_ratios[i]));
     }
   }
   c.compress_ratios.resize(num_layers);
@@ -264,8 +264,7 @@ Status ReadText(const Cursor& text, ModelConfig& c) {
   DI_RETURN_IF_ERROR(ReadRequired(text, "num_hidden_layers", c.num_hidden_layers));
   DI_RETURN_IF_ERROR(ReadRequired(text, "max_position_embeddings", c.max_position_embeddings));
   DI_RETURN_IF_ERROR(ReadFloat(text, "rms_norm_eps", c.rms_norm_eps));
-  DI_RETURN_IF_ERROR(
-      ReadOptional(text, "num_nextn_predict_layers", c.num_nextn_predict_layers));
+  DI_RETURN_IF_ERROR(ReadOptional(text, "num_nextn_predict_layers", c.num_nextn_predict_layers));
   DI_RETURN_IF_ERROR(ReadAttention(text, c));
   DI_RETURN_IF_ERROR(ReadRopeScaling(text, c));
   DI_RETURN_IF_ERROR(ReadCompressedAttention(text, c));

@@ -42,36 +42,37 @@ struct VisionConfig {
 };
 
 // Defaults are those of model.md 1.2.  A parsed config has passed every check of 1.4, every size is
-// positive and small enough that products of any four of them fit int64.
+// positive and bounded, so that no byte count of a tensor or cache made from them overflows int64.
 struct ModelConfig {
   // Top level.
   int32_t bos_token_id = 0;
-  std::vector<int32_t> eos_token_id;      // one or more; any of them ends a text
+  std::vector<int32_t> eos_token_id;  // one or more; any of them ends a text
   int32_t pad_token_id = 2;
   std::optional<int32_t> image_token_id;  // raw id at every position of an image span
 
   // text_config: sizes.
   int32_t vocab_size = 0;
   int32_t hidden_size = 0;
-  int32_t num_hidden_layers = 0;       // backbone layers only
+  int32_t num_hidden_layers = 0;  // backbone layers only
   int32_t max_position_embeddings = 0;
   float rms_norm_eps = 1e-20f;
 
   // Attention.
   int32_t num_attention_heads = 0;
-  int32_t head_dim = 0;                // width of a head and of the shared key-value latent
-  int32_t qk_rope_head_dim = 0;        // trailing channels of a head that rotate
+  int32_t head_dim = 0;          // width of a head and of the shared key-value latent
+  int32_t qk_rope_head_dim = 0;  // trailing channels of a head that rotate
   int32_t q_lora_rank = 0;
   int32_t o_groups = 0;
-  int32_t o_lora_rank = 0;             // of each group
-  int32_t sliding_window = 0;          // counts the query itself
-  double rope_theta = 10000;           // of layers with ratio 0
-  double compress_rope_theta = 160000; // of layers with ratio 1 and 2
+  int32_t o_lora_rank = 0;              // of each group
+  int32_t sliding_window = 0;           // counts the query itself
+  double rope_theta = 10000;            // of layers with ratio 0
+  double compress_rope_theta = 160000;  // of layers with ratio 1 and 2
   std::optional<RopeScaling> rope_scaling;
 
   // Compressed attention.
-  std::vector<int32_t> compress_ratios;  // [num_hidden_layers]: 0, 1 or 2; entries of draft layers are cut off
-  std::vector<int32_t> kv_source_layer_ids;       // ascending, like the next two
+  // [num_hidden_layers]: 0, 1 or 2.  The file's entries for draft layers are checked and cut off.
+  std::vector<int32_t> compress_ratios;
+  std::vector<int32_t> kv_source_layer_ids;  // ascending, like the next two
   std::vector<int32_t> index_source_layer_ids;
   std::vector<int32_t> index_k_source_layer_ids;
   int32_t candidate_source_layer_id = -1;  // -1: no candidate blocks
@@ -80,16 +81,16 @@ struct ModelConfig {
   int32_t index_n_heads = 32;
   int32_t index_head_dim = 128;
   int32_t index_topk = 512;
-  bool use_fp4_sparse_kv = true;           // false: main records are fp8
+  bool use_fp4_sparse_kv = true;  // false: main records are fp8
 
   // Mixture of experts; every layer has one.
   int32_t n_routed_experts = 384;
   int32_t num_experts_per_tok = 6;
-  int32_t n_shared_experts = 1;            // one expert of n_shared_experts * moe_intermediate_size
+  int32_t n_shared_experts = 1;  // one expert of n_shared_experts * moe_intermediate_size
   int32_t moe_intermediate_size = 2304;
   float gate_temp = 1;
   float routed_scaling_factor = 1.5f;
-  float swiglu_limit = 10;                 // <= 0: no clamp
+  float swiglu_limit = 10;  // <= 0: no clamp
 
   // Hyper-connections.
   int32_t hc_mult = 4;
@@ -97,8 +98,8 @@ struct ModelConfig {
   float hc_eps = 1e-6f;
 
   // Engram.
-  std::vector<int32_t> engram_layer_ids;      // in the file's order: it decides the primes
-  std::vector<int64_t> engram_num_embeddings; // table rows, same order
+  std::vector<int32_t> engram_layer_ids;       // in the file's order: it decides the primes
+  std::vector<int64_t> engram_num_embeddings;  // table rows, same order
   int64_t engram_vocab_size = 16000000;
   int32_t engram_max_ngram_size = 4;
   int32_t engram_n_heads = 8;

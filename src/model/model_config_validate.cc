@@ -20,8 +20,7 @@ struct SizeLimit {
 Status CheckLimits(const std::vector<SizeLimit>& limits) {
   for (const SizeLimit& s : limits) {
     if (s.value < s.min || s.value > s.max) {
-      return InvalidArgument(
-          StrCat(s.key, ": expected ", s.min, "..", s.max, ", got ", s.value));
+      return InvalidArgument(StrCat(s.key, ": expected ", s.min, "..", s.max, ", got ", s.value));
     }
   }
   return OkStatus();
@@ -75,8 +74,8 @@ Status CheckDivisibility(const ModelConfig& c) {
   DI_RETURN_IF_ERROR(CheckMultiple("text_config.q_lora_rank", c.q_lora_rank, 32));
   DI_RETURN_IF_ERROR(CheckMultiple("text_config.head_dim", c.head_dim, 32));
   DI_RETURN_IF_ERROR(CheckMultiple("text_config.index_head_dim", c.index_head_dim, 32));
-  DI_RETURN_IF_ERROR(CheckMultiple("text_config.o_groups * o_lora_rank",
-                                   int64_t{c.o_groups} * c.o_lora_rank, 32));
+  DI_RETURN_IF_ERROR(
+      CheckMultiple("text_config.o_groups * o_lora_rank", int64_t{c.o_groups} * c.o_lora_rank, 32));
   DI_RETURN_IF_ERROR(CheckMultiple("text_config.head_dim * num_attention_heads / o_groups",
                                    c.head_dim * heads_per_group, 32));
   DI_RETURN_IF_ERROR(CheckMultiple("text_config.qk_rope_head_dim", c.qk_rope_head_dim, 2));
@@ -103,8 +102,9 @@ Status CheckNumbers(const ModelConfig& c) {
     }
   }
   if (!std::isfinite(c.routed_scaling_factor) || !std::isfinite(c.swiglu_limit)) {
-    return InvalidArgument("text_config.routed_scaling_factor, swiglu_limit: expected finite "
-                           "numbers, got one that is not");
+    return InvalidArgument(
+        "text_config.routed_scaling_factor, swiglu_limit: expected finite "
+        "numbers, got one that is not");
   }
   if (!c.rope_scaling.has_value()) return OkStatus();
   const RopeScaling& s = *c.rope_scaling;
@@ -155,8 +155,8 @@ Status CheckSharing(const ModelConfig& c) {
   }
   for (int32_t l = 0; l < c.num_hidden_layers; ++l) {
     if (c.ratio(l) < 0 || c.ratio(l) > 2) {
-      return InvalidArgument(StrCat("text_config.compress_ratios[", l,
-                                    "]: expected 0, 1 or 2, got ", c.ratio(l)));
+      return InvalidArgument(
+          StrCat("text_config.compress_ratios[", l, "]: expected 0, 1 or 2, got ", c.ratio(l)));
     }
   }
   constexpr std::string_view kKv = "text_config.kv_source_layer_ids";
@@ -167,8 +167,10 @@ Status CheckSharing(const ModelConfig& c) {
   DI_RETURN_IF_ERROR(CheckSources(c, kIndexK, c.index_k_source_layer_ids));
   for (const int32_t l : c.index_k_source_layer_ids) {
     if (!c.is_kv_source(l)) {
-      return InvalidArgument(StrCat(kIndexK, ": expected kv sources (index keys are made from "
-                                    "their latent), got layer ", l));
+      return InvalidArgument(StrCat(kIndexK,
+                                    ": expected kv sources (index keys are made from "
+                                    "their latent), got layer ",
+                                    l));
     }
   }
   for (int32_t l = 0; l < c.num_hidden_layers; ++l) {
@@ -176,10 +178,10 @@ Status CheckSharing(const ModelConfig& c) {
     DI_RETURN_IF_ERROR(CheckSourceOf(c, kKv, l, c.kv_source(l)));
     DI_RETURN_IF_ERROR(CheckSourceOf(c, kIndex, l, c.index_source(l)));
     if (c.kv_source(c.index_source(l)) != c.kv_source(l)) {
-      return InvalidArgument(StrCat(
-          kIndex, ": expected the index source of layer ", l, " to read the same kv source (layer ",
-          c.kv_source(l), "), got layer ", c.index_source(l), ", which reads layer ",
-          c.kv_source(c.index_source(l))));
+      return InvalidArgument(StrCat(kIndex, ": expected the index source of layer ", l,
+                                    " to read the same kv source (layer ", c.kv_source(l),
+                                    "), got layer ", c.index_source(l), ", which reads layer ",
+                                    c.kv_source(c.index_source(l))));
     }
     if (c.is_index_source(l)) {
       DI_RETURN_IF_ERROR(CheckSourceOf(c, kIndexK, l, c.index_k_source(l)));
@@ -187,8 +189,9 @@ Status CheckSharing(const ModelConfig& c) {
   }
   const int32_t boundary = c.boundary_layer();
   if (boundary < c.num_hidden_layers && c.kv_source(boundary) != boundary) {
-    return InvalidArgument(StrCat(kKv, ": expected layer ", boundary,
-                                  ", the first with compress_ratio 1, among the sources, got none"));
+    return InvalidArgument(
+        StrCat(kKv, ": expected layer ", boundary,
+               ", the first with compress_ratio 1, among the sources, got none"));
   }
   return OkStatus();
 }
@@ -198,14 +201,13 @@ Status CheckCandidates(const ModelConfig& c) {
   if (source < 0) return OkStatus();
   constexpr std::string_view kKey = "text_config.candidate_source_layer_id";
   if (source >= c.num_hidden_layers || !c.is_index_source(source)) {
-    return InvalidArgument(
-        StrCat(kKey, ": expected one of index_source_layer_ids, got ", source));
+    return InvalidArgument(StrCat(kKey, ": expected one of index_source_layer_ids, got ", source));
   }
   for (const int32_t l : c.index_source_layer_ids) {
     if (l > source && c.ratio(l) != c.ratio(source)) {
-      return InvalidArgument(StrCat(kKey, ": expected every later index source to have compress_ratio ",
-                                    c.ratio(source), ", got layer ", l, " with ratio ",
-                                    c.ratio(l)));
+      return InvalidArgument(
+          StrCat(kKey, ": expected every later index source to have compress_ratio ",
+                 c.ratio(source), ", got layer ", l, " with ratio ", c.ratio(l)));
     }
   }
   if (int64_t{c.candidate_topk_blocks} * c.candidate_block_size < c.index_topk) {
@@ -249,9 +251,10 @@ Status CheckEngram(const ModelConfig& c) {
 
 Status CheckTokenIds(const ModelConfig& c) {
   const int64_t last = c.vocab_size - 1;
-  DI_RETURN_IF_ERROR(CheckLimits({{"bos_token_id", c.bos_token_id, 0, last},
-                                  {"pad_token_id", c.pad_token_id, 0, last}}));
-  if (c.eos_token_id.empty()) return InvalidArgument("eos_token_id: expected at least one id, got none");
+  DI_RETURN_IF_ERROR(CheckLimits(
+      {{"bos_token_id", c.bos_token_id, 0, last}, {"pad_token_id", c.pad_token_id, 0, last}}));
+  if (c.eos_token_id.empty())
+    return InvalidArgument("eos_token_id: expected at least one id, got none");
   for (const int32_t id : c.eos_token_id) {
     DI_RETURN_IF_ERROR(CheckLimits({{"eos_token_id", id, 0, last}}));
   }
@@ -272,8 +275,8 @@ Status CheckDraft(const ModelConfig& c) {
        c.dspark_n_routed_experts},
   }));
   for (const int32_t l : c.dspark_target_layer_ids) {
-    DI_RETURN_IF_ERROR(CheckLimits(
-        {{"text_config.dspark_target_layer_ids", l, 0, c.num_hidden_layers - 1}}));
+    DI_RETURN_IF_ERROR(
+        CheckLimits({{"text_config.dspark_target_layer_ids", l, 0, c.num_hidden_layers - 1}}));
   }
   return OkStatus();
 }
@@ -292,8 +295,8 @@ Status CheckVision(const ModelConfig& c) {
       {"vision_config.min_pixels", v.min_pixels, 1, int64_t{1} << 40},
   }));
   if (v.max_wh_ratio.has_value() && !(*v.max_wh_ratio >= 1)) {
-    return InvalidArgument(StrCat("vision_config.max_wh_ratio: expected null or a number >= 1, got ",
-                                  *v.max_wh_ratio));
+    return InvalidArgument(StrCat(
+        "vision_config.max_wh_ratio: expected null or a number >= 1, got ", *v.max_wh_ratio));
   }
   if (!c.image_token_id.has_value()) {
     return InvalidArgument("image_token_id: expected a token id beside vision_config, got none");
