@@ -11,8 +11,8 @@
 //   kResourceExhausted                   deepinfer.OverloadedError
 //
 // The message of the exception is the Status's message; `exception.code` is the code's stable name.
-// A broken invariant of ours (InternalError of base/check.h) becomes deepinfer.InternalError, a lost
-// device deepinfer.UnavailableError.
+// A broken invariant of ours (InternalError of base/check.h) becomes deepinfer.InternalError, a
+// lost device deepinfer.UnavailableError.
 //
 // Threading: ValueOrThrow and ThrowIfError may run without the GIL; BindStatus needs it.
 #pragma once

@@ -5,6 +5,7 @@
 // a time, since they share the team.
 #pragma once
 
+#include "backend/cpu/arena.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/team.h"
 #include "backend/stream.h"
@@ -31,11 +32,18 @@ class CpuStream final : public backend::Stream {
   Team& team() const { return team_; }
   Isa isa() const { return isa_; }
 
+  // The arena of intermediate arrays, empty: every op that needs it starts with this call, once.
+  Arena& NewOpArena() {
+    arena_.Reset();
+    return arena_;
+  }
+
  private:
   backend::Device& device_;
   const backend::OpTable& ops_;
   Team& team_;
   const Isa isa_;
+  Arena arena_;
 };
 
 }  // namespace deepinfer::cpu

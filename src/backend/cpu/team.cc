@@ -47,8 +47,7 @@ void* Scratch::Get(size_t num_bytes) {
 
 Team::Team(int32_t num_threads)
     : num_threads_(num_threads),
-      thread_scratch_(std::make_unique<Scratch[]>(static_cast<size_t>(num_threads))),
-      shared_scratch_(std::make_unique<Scratch[]>(kNumSharedScratch)) {
+      thread_scratch_(std::make_unique<Scratch[]>(static_cast<size_t>(num_threads))) {
   DI_CHECK(num_threads >= 1, "num_threads=", num_threads);
   workers_.reserve(static_cast<size_t>(num_threads - 1));
   for (int32_t i = 1; i < num_threads; ++i) workers_.emplace_back([this, i] { WorkerLoop(i); });

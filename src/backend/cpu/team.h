@@ -95,11 +95,6 @@ class Team {
   // Private memory of a thread, for use inside a region by that thread.
   Scratch& thread_scratch(int32_t thread_idx) { return thread_scratch_[thread_idx]; }
 
-  // Memory of the whole team, for use by the caller across the regions of one op.  There are
-  // kNumSharedScratch independent pieces.
-  static constexpr int32_t kNumSharedScratch = 4;
-  Scratch& shared_scratch(int32_t idx) { return shared_scratch_[idx]; }
-
  private:
   using Entry = void (*)(const void* body, int32_t thread_idx);
 
@@ -112,7 +107,6 @@ class Team {
 
   const int32_t num_threads_;
   std::unique_ptr<Scratch[]> thread_scratch_;
-  std::unique_ptr<Scratch[]> shared_scratch_;
 
   // Written by the caller before epoch_ is raised, read by workers after they saw it.
   Entry entry_ = nullptr;
