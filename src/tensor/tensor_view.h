@@ -34,7 +34,9 @@ class TensorView {
     }
   }
 
-  bool empty() const { return data_ == nullptr; }  // absent, which is not the same as having no rows
+  bool empty() const {
+    return data_ == nullptr;
+  }  // absent, which is not the same as having no rows
   void* data() const { return data_; }
   DType dtype() const { return dtype_; }
   int32_t num_dims() const { return num_dims_; }
