@@ -304,7 +304,7 @@ class ModelDownload {
   void ReportUntilDone() {
     std::unique_lock lock(mutex_);
     while (num_running_ > 0) {
-      done_.wait_for(lock, kProgressInterval);
+      done_.wait_for(lock, kProgressInterval, [this] { return num_running_ == 0; });
       if (!environment_.on_progress) continue;
       lock.unlock();
       environment_.on_progress({num_bytes_done_, num_bytes_total_, num_files_done_,
