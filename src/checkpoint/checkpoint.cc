@@ -1,9 +1,12 @@
 #include "checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <new>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -74,6 +77,33 @@ AlignedBytes CopyAligned(std::string_view bytes) {
   return copy;
 }
 
+// Opens the files at the same time: headers are long to parse and, on a cold disk, long to wait for.  The
+// failure reported is the first in the order of `names`.
+Result<std::vector<SafetensorsFile>> OpenShards(FileSystem& fs, const std::string& folder,
+                                                const std::vector<std::string>& names) {
+  std::vector<std::optional<Result<SafetensorsFile>>> opened(names.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < names.size(); i = next++) {
+      opened[i] = SafetensorsFile::Open(fs, JoinPath(folder, names[i]));
+    }
+  };
+  constexpr size_t kMaxThreads = 8;
+  const size_t num_threads = std::min<size_t>(
+      {kMaxThreads, names.size(), std::max(std::thread::hardware_concurrency(), 1u)});
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  std::vector<SafetensorsFile> shards;
+  shards.reserve(names.size());
+  for (std::optional<Result<SafetensorsFile>>& file : opened) {
+    DI_ASSIGN_OR_RETURN(SafetensorsFile shard, *std::move(file));
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
 }  // namespace
 
 struct Checkpoint::Copies {
@@ -107,10 +137,7 @@ Result<Checkpoint> Checkpoint::Open(FileSystem& fs, const std::string& folder) {
   DI_ASSIGN_OR_RETURN(const std::string text, ReadFile(fs, index_path, kMaxIndexBytes));
   const Result<Index> index = ParseIndex(text);
   if (!index.ok()) return index.status().WithContext(index_path);
-  for (const std::string& shard : index->shards) {
-    DI_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(fs, JoinPath(folder, shard)));
-    checkpoint.shards_.push_back(std::move(file));
-  }
+  DI_ASSIGN_OR_RETURN(checkpoint.shards_, OpenShards(fs, folder, index->shards));
   DI_RETURN_IF_ERROR(checkpoint.AddEntries(&*index));
   return checkpoint;
 }
