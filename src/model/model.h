@@ -42,12 +42,6 @@ struct ModelInput {
   int32_t max_seqlen_k = 0;  // longest sequence after this step, in tokens
 };
 
-// The caches of all sequences, laid out as Model::cache_layout() says.
-struct ModelCaches {
-  TensorView kv_pool;     // [num_blocks, block_bytes] u8; block 0 is never handed out
-  TensorView state_pool;  // [num_state_slots, slot_bytes] u8
-};
-
 struct ModelOutput {
   TensorView hidden;  // [R, D] act; after the final norm
   TensorView logits;  // [R, V] f32

@@ -23,8 +23,7 @@ void RopeCosSin(backend::Stream& stream, const RopeCosSinArgs& args);
 // The two projections of the attention input, with their epilogues (model.md 6.1, 6.2).
 //
 //   qr        = RMSNorm( round_act(x wq_a^T), q_norm ), in mode P quantised with Q8
-//   kv_record = Q8( RoPE( RMSNorm( round_act(x wkv^T), kv_norm ) ) )           norm over all C
-//   channels
+//   kv_record = Q8( RoPE( RMSNorm( round_act(x wkv^T), kv_norm ) ) )      norm over all C channels
 //
 //   x         [T, D]               act  in; in mode P the quantised x
 //   wq_a      [Qr, D]                   in
@@ -47,9 +46,9 @@ void QkvA(backend::Stream& stream, const QkvAArgs& args);
 // Query projection with its rotation; on index-source layers the index queries too (model.md 6.1,
 // 8).
 //
-//   q       = RoPE( round_act(qr wq_b^T) )                                     trailing Rd channels
-//   of each head index_q = Q4x( RoPE( round_act(qr index_wq_b^T) ) ), as numbers           trailing
-//   Rd of each Ci index_w = round_act( x weights_proj^T ), as f32
+//   q       = RoPE( round_act(qr wq_b^T) )                       trailing Rd channels of each head
+//   index_q = Q4x( RoPE( round_act(qr index_wq_b^T) ) )          as numbers; trailing Rd of each Ci
+//   index_w = round_act( x weights_proj^T )                      as f32
 //
 //   qr           [T, Qr]           act  in
 //   wq_b         [H*C, Qr]              in
@@ -75,11 +74,12 @@ void QB(backend::Stream& stream, const QBArgs& args);
 //
 // Row t at position p sees the window positions [max(0, p - window + 1), p]: those before this
 // step's first token of its sequence come from `ring`, the others from `kv_record`; then the
-// entries sel[t, 0 .. sel_count[t]) of `pages`. Keys are taken in this order, ascending.  The sink
-// joins the denominator only.  No key at all gives 0. Modes B and P round the unnormalised
-// probabilities to bf16 in front of the value product; the denominator sums them unrounded. Output:
-// mode F f32; mode B round to bf16, rotate, round; mode P rotate in fp32, then Q8 along the
-// channels as exact bf16 numbers.
+// entries sel[t, 0 .. sel_count[t]) of `pages`.  Keys are taken in this order, ascending.  The sink
+// joins the denominator only.  No key at all gives 0.
+//
+// Modes B and P round the unnormalised probabilities to bf16 in front of the value product; the
+// denominator sums them unrounded.  Output: mode F f32; mode B round to bf16, rotate, round; mode P
+// rotate in fp32, then Q8 along the channels as exact bf16 numbers.
 //
 //   q         [T, H, C]           act  in
 //   kv_record [T, C + C/32]       u8   in

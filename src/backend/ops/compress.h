@@ -10,11 +10,13 @@ namespace deepinfer::ops {
 // key.
 //
 //   r = 1: lat = RMSNorm( round_act(x wkv^T), norm )
-//   r = 2: u = x wkv^T, g = x wgate^T (f32, not rounded); m_c = sum_i softmax_i(g_ic) u_ic over the
-//   run, per channel;
+//   r = 2: u = x wkv^T, g = x wgate^T             f32, not rounded
+//          m_c = sum_i softmax_i(g_ic) u_ic       over the run, for each channel c
 //          lat = RMSNorm( round_act(m), norm )
-//   key    = Q4x( RoPE( RMSNorm( round_act(lat wk^T), k_norm ) ) )        from the unrotated,
-//   unquantised latent entry  = Q4s( RoPE(lat) ) or, with KvFormat::kFp8, Q8( RoPE(lat) )
+//   key    = Q4x( RoPE( RMSNorm( round_act(lat wk^T), k_norm ) ) )   from the unrotated lat
+//   entry  = Q4s( RoPE(lat) ) or, with KvFormat::kFp8, Q8( RoPE(lat) )
+//
+// RMSNorm and RoPE round to act each.
 //
 // Entry j closes at the token with position p = j*r + r-1 and is rotated at position j*r.  Runs may
 // straddle steps: u and g of the last `group.ring_len` tokens of each sequence wait in the group

@@ -10,8 +10,8 @@ namespace deepinfer::ops {
 //
 // c_i is the compressed id of position p - i: from this step's tokens, else from `history`;
 // `pad_id` in front of position 0 and from the first DEAD position on, looking back.  DEAD: image
-// rows and ids outside the map.  The history ring is updated with the compressed ids of this step
-// (-1 = DEAD).
+// rows, ids outside the map and ids that the map sends to a negative number.  The history ring is
+// updated with the compressed ids of this step (-1 = DEAD).
 //
 //   token_ids      [T]                     i32  in
 //   is_image       [T]                     u8   in, opt

@@ -10,8 +10,8 @@ namespace deepinfer::ops {
 // fp32.
 //
 // Works on the rows [row_begin, row_begin + num_rows) of the step so that the caller can bound the
-// scratch.  Rows with nvis <= index_topk select everything; their scores are not written.  With
-// candidates, entries outside them get -inf.
+// scratch.  Rows with nvis <= index_topk select everything; their scores are not written, nor are
+// those from nvis on.  With candidates, entries outside them get -inf.
 //
 //   index_q   [T, Hi, Ci]             act  in
 //   index_w   [T, Hi]                 f32  in
@@ -34,8 +34,9 @@ struct IndexScoreArgs {
 void IndexScore(backend::Stream& stream, const IndexScoreArgs& args);
 
 // The index_topk best entries of each row, ascending (model.md 8.1); at the candidate source the
-// candidate blocks too (8.2). Equal scores: the smaller index wins.  Entries at -inf are never
-// selected.  Rows with nvis <= index_topk select 0..nvis-1 and publish all their blocks.
+// candidate blocks too (8.2).  Equal scores: the smaller index wins; -0 equals 0.  Entries at -inf
+// are never selected, and a NaN counts as -inf.  Rows with nvis <= index_topk select 0..nvis-1 and
+// publish all their blocks; their scores are not read.
 //
 //   scores     [num_rows, max_entries]  f32  in
 //   sel        [T, index_topk]          i32  out; -1 behind the count

@@ -8,9 +8,9 @@ namespace deepinfer::ops {
 
 // How a result leaves an op.
 enum class OutputFormat : int32_t {
-  kActivation,  // the activation dtype, one rounding from fp32
-  kQuantized,   // mode P: Q8 of the fp32 value, written as the bf16 number code * 2^k, which is
-                // exact
+  kActivation,  // the dtype of y, one rounding from fp32
+  kQuantized,   // mode P: Q8 of the fp32 value along the whole row of y, as the bf16 number
+                // code * 2^k, which is exact
 };
 
 // y = x W^T.

@@ -10,9 +10,10 @@ namespace deepinfer::ops {
 
 // Picks num_experts_per_token experts a row.
 //
-//   z = (x gate^T) / gate_temp;  s = sqrt(softplus(z));  the A largest s + bias win, ties to the
-//   smaller expert; weight = s / (sum of the chosen s + 1e-20) * routed_scaling_factor          (A
-//   = 1: not normalised)
+//   z      = (x gate^T) / gate_temp
+//   s      = sqrt(softplus(z)), softplus(z) = z above 20, else log1p(exp(z))
+//   the A largest s + bias win; ties, and NaN, which counts as -inf: the smaller expert
+//   weight = s / (sum of the chosen s + 1e-20) * routed_scaling_factor; A = 1: not normalised
 //
 //   x             [T, D]  act  in; the unquantised x
 //   gate          [E, D]  bf16 in
@@ -44,8 +45,9 @@ struct ExpertWeights {
 // mode B rounds a to bf16.
 //
 //   x             [T, D]     act  in; in mode P the quantised x
-//   experts       [E]             in; `experts` is host memory that must stay valid until the
-//   stream has run the op shared                        in expert_idx    [T, A]     i32  in
+//   experts       [E]             in; host memory that must stay valid until the stream has run
+//   shared                        in; likewise
+//   expert_idx    [T, A]     i32  in; ascending in each row
 //   expert_weight [T, A]     f32  in
 //   a             [T, A, I]  act  out
 //   a_shared      [T, Is]    act  out

@@ -43,17 +43,20 @@ void HcCoeff(backend::Stream& stream, const HcCoeffArgs& args);
 //
 // Write part (when `delta` is there):
 //   o[t]    = round_act( sum_s delta[t, s] )             fp32 sum in slot order
-//   S[t, k] = round_act( post[t, k] * o + sum_j comb[t, j, k] * S[t, j] )
+//   S[t, k] = round_act( post[t, k] * o + sum_j comb[t, j, k] * S[t, j] )      ascending j
 // Norm part (when `x` is there), on the streams after the write:
 //   x_in    = round_act( sum_j pre[t, j] * S[t, j] )
 //   x       = RMSNorm(x_in, norm)                         one rounding (model.md 4.3)
 //   x_quant = Q8(x) as exact bf16 numbers                 mode P only
 //
-//   delta    [T, num_slots, D]  act  in, opt; 1 slot for attention, num_experts_per_token + 1 for
-//   the MoE post     [T, n]             f32  in, with delta comb     [T, n, n]          f32  in,
-//   with delta streams  [T, n, D]          act  in/out pre      [T, n]             f32  in, with x;
-//   the carried pre-mix of the PREVIOUS site norm     [D]                bf16 in, with x x [T, D]
-//   act  out, opt x_quant  [T, D]             bf16 out, opt
+//   delta    [T, num_slots, D] act  in, opt; 1 slot for attention, A + 1 for the experts
+//   post     [T, n]            f32  in, with delta
+//   comb     [T, n, n]         f32  in, with delta
+//   streams  [T, n, D]         act  in/out
+//   pre      [T, n]            f32  in, with x; the carried pre-mix of the PREVIOUS site
+//   norm     [D]               bf16 in, with x
+//   x        [T, D]            act  out, opt
+//   x_quant  [T, D]            bf16 out, opt, with x
 struct HcWriteNormArgs {
   TensorView delta, post, comb, streams;
   TensorView pre, norm;

@@ -1,0 +1,73 @@
+#include "base/utf8.h"
+
+#include "base/check.h"
+
+namespace deepinfer {
+
+Utf8Char DecodeUtf8(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte(at);
+  if (lead < 0x80) return {lead, 1, true};
+  // Length, and the legal range of the second byte, by lead byte [Unicode, table 3-7].
+  int32_t length = 0;
+  uint8_t low = 0x80;
+  uint8_t high = 0xbf;
+  if (lead >= 0xc2 && lead <= 0xdf) {
+    length = 2;
+  } else if (lead >= 0xe0 && lead <= 0xef) {
+    length = 3;
+    if (lead == 0xe0) low = 0xa0;
+    if (lead == 0xed) high = 0x9f;
+  } else if (lead >= 0xf0 && lead <= 0xf4) {
+    length = 4;
+    if (lead == 0xf0) low = 0x90;
+    if (lead == 0xf4) high = 0x8f;
+  } else {
+    return {};
+  }
+  uint32_t code_point = lead & (0xffu >> (length + 1));
+  for (int32_t i = 1; i < length; ++i) {
+    const size_t here = at + static_cast<size_t>(i);
+    if (here >= text.size() || byte(here) < low || byte(here) > high) {
+      return {kReplacementChar, i, false};
+    }
+    code_point = code_point << 6 | (byte(here) & 0x3f);
+    low = 0x80;
+    high = 0xbf;
+  }
+  return {code_point, length, true};
+}
+
+void AppendUtf8(std::string& out, uint32_t code_point) {
+  DI_CHECK(code_point <= 0x10ffff && (code_point < 0xd800 || code_point > 0xdfff),
+           "code_point=", code_point);
+  if (code_point < 0x80) {
+    out += static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    out += static_cast<char>(0xc0 | code_point >> 6);
+    out += static_cast<char>(0x80 | (code_point & 0x3f));
+  } else if (code_point < 0x10000) {
+    out += static_cast<char>(0xe0 | code_point >> 12);
+    out += static_cast<char>(0x80 | (code_point >> 6 & 0x3f));
+    out += static_cast<char>(0x80 | (code_point & 0x3f));
+  } else {
+    out += static_cast<char>(0xf0 | code_point >> 18);
+    out += static_cast<char>(0x80 | (code_point >> 12 & 0x3f));
+    out += static_cast<char>(0x80 | (code_point >> 6 & 0x3f));
+    out += static_cast<char>(0x80 | (code_point & 0x3f));
+  }
+}
+
+bool IsValidUtf8(std::string_view text) { return FirstInvalidUtf8(text) == text.size(); }
+
+size_t FirstInvalidUtf8(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const Utf8Char next = DecodeUtf8(text, at);
+    if (!next.is_valid) return at;
+    at += static_cast<size_t>(next.num_bytes);
+  }
+  return at;
+}
+
+}  // namespace deepinfer
