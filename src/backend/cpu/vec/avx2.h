@@ -21,9 +21,9 @@
 #include <cstring>
 #include <limits>
 
-#define DI_AVX2_BEGIN                  \
-  _Pragma("GCC push_options") _Pragma( \
-      "GCC target(\"avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt\")") namespace deepinfer::cpu::avx2 {
+#define DI_AVX2_BEGIN         \
+  _Pragma("GCC push_options") \
+      _Pragma("GCC target(\"avx2,fma,f16c,bmi2\")") namespace deepinfer::cpu::avx2 {
 #define DI_AVX2_END \
   }                 \
   _Pragma("GCC pop_options")

@@ -9,18 +9,19 @@
 #include <cstring>
 #include <limits>
 
-// g++ 12 takes the deliberately undefined operands in its own AVX-512 header for uninitialised reads,
-// so that one warning is off here.
-#define DI_AVX512_BEGIN                                                                 \
-  _Pragma("GCC push_options") _Pragma("GCC diagnostic push")                            \
-      _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                       \
-          _Pragma("GCC diagnostic ignored \"-Wuninitialized\"") _Pragma(                \
-              "GCC "                                                                    \
-              "target(\"avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq," \
-              "avx512vl\")") namespace deepinfer::cpu::avx512 {
+// g++ 12 takes the deliberately undefined operands in its own AVX-512 header for uninitialised
+// reads, so that warning is off here.
+#define DI_AVX512_WARNINGS_OFF                                                               \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"") \
+      _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")
+#define DI_AVX512_TARGET \
+  _Pragma("GCC target(\"avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl\")")
+#define DI_AVX512_BEGIN                              \
+  DI_AVX512_WARNINGS_OFF _Pragma("GCC push_options") \
+      DI_AVX512_TARGET namespace deepinfer::cpu::avx512 {
 #define DI_AVX512_END \
   }                   \
-  _Pragma("GCC diagnostic pop") _Pragma("GCC pop_options")
+  _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
 
 #ifndef DI_UNROLL
 #define DI_UNROLL _Pragma("GCC unroll 32")
