@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "backend/cpu/records.h"
 #include "backend/ops/common.h"
 
 namespace deepinfer::cpu {
@@ -27,19 +28,13 @@ class IndexKeys {
   int64_t num_groups() const { return width_ / 32; }
 
   const uint8_t* Codes(int32_t entry) const {
-    return Block(entry) + (entry % pages_.entries_per_block) * ops::IndexKeyDataBytes(width_);
+    return IndexKeyCodes(pages_, block_table_, entry, width_);
   }
   const uint8_t* Scales(int32_t entry) const {
-    return Block(entry) + pages_.entries_per_block * ops::IndexKeyDataBytes(width_) +
-           (entry % pages_.entries_per_block) * ops::IndexKeyScaleBytes(width_);
+    return IndexKeyScales(pages_, block_table_, entry, width_);
   }
 
  private:
-  const uint8_t* Block(int32_t entry) const {
-    const size_t block = static_cast<size_t>(block_table_[entry / pages_.entries_per_block]);
-    return pages_.pool.as<uint8_t>() + block * pages_.pool.row_bytes() + pages_.offset;
-  }
-
   const ops::PagedRecords& pages_;
   const int32_t* block_table_;
   int64_t width_;
