@@ -1,6 +1,7 @@
 // A typed, shaped, contiguous (row-major) window into memory that something else owns.
 //
-// It does not own, allocate or copy.  The memory may be host or device memory: nothing in here touches it.
+// It does not own, allocate or copy.  The memory may be host or device memory: nothing in here
+// touches it.
 // An empty view (data == nullptr) stands for an absent optional argument.
 // Threading: a value; thread-compatible.
 #pragma once
