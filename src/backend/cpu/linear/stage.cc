@@ -84,4 +84,25 @@ const void* const* StageRows(Team& team, Arena& arena, const RowsView& rows,
   return pointers;
 }
 
+const void* const* StagedRows::For(DType weight) {
+  const TileKernel& kernel = KernelFor(weight);
+  for (int32_t i = 0; i < num_staged_; ++i) {
+    if (kernels_[i] == &kernel) return staged_[i];
+  }
+  DI_CHECK(num_staged_ < kMaxKernels, "more kernels than weight formats");
+  kernels_[num_staged_] = &kernel;
+  staged_[num_staged_] = StageRows(stream_.team(), arena_, rows_, kernel);
+  return staged_[num_staged_++];
+}
+
+GemmJob StagedRows::JobFor(const ops::WeightView& weight) {
+  GemmJob job;
+  job.kernel = &KernelFor(weight.data.dtype());
+  job.rows = For(weight.data.dtype());
+  job.num_rows = rows_.num_rows;
+  job.weight = &weight;
+  job.n_end = weight.num_rows();
+  return job;
+}
+
 }  // namespace deepinfer::cpu
