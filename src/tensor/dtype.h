@@ -10,12 +10,12 @@ namespace deepinfer {
 enum class DType : uint8_t {
   kF32,
   kBF16,
-  kF8E4M3,   // fp8 "fn": 1-4-3, bias 7, no infinities, max 448
-  kF4E2M1,   // two codes a byte, element 2j in the low nibble; shapes count elements, not bytes
-  kUE8M0,    // a power of two: 2^(byte - 127)
+  kF8E4M3,  // fp8 "fn": 1-4-3, bias 7, no infinities, max 448
+  kF4E2M1,  // two codes a byte, element 2j in the low nibble; shapes count elements, not bytes
+  kUE8M0,   // a power of two: 2^(byte - 127)
   kI32,
   kI64,
-  kU8,       // raw bytes: cache records, masks
+  kU8,  // raw bytes: cache records, masks
 };
 
 // Bits of one element: 4 for kF4E2M1.

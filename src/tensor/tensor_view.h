@@ -1,6 +1,7 @@
 // A typed, shaped, contiguous (row-major) window into memory that something else owns.
 //
-// It does not own, allocate or copy.  The memory may be host or device memory: nothing in here touches it.
+// It does not own, allocate or copy.  The memory may be host or device memory: nothing in here
+// touches it.
 // An empty view (data == nullptr) stands for an absent optional argument.
 // Threading: a value; thread-compatible.
 #pragma once
@@ -34,7 +35,9 @@ class TensorView {
     }
   }
 
-  bool empty() const { return data_ == nullptr; }  // absent, which is not the same as having no rows
+  bool empty() const {
+    return data_ == nullptr;
+  }  // absent, which is not the same as having no rows
   void* data() const { return data_; }
   DType dtype() const { return dtype_; }
   int32_t num_dims() const { return num_dims_; }

@@ -27,7 +27,7 @@ int32_t MaxVisible(const std::vector<Span>& spans, int32_t compress_ratio) {
   return max;
 }
 
-// Ascending blocks, the newest always among them, at most num_candidate_blocks; -1 behind the count.
+// At most num_candidate_blocks ascending blocks, the newest among them; -1 behind the count.
 void AddCandidates(Rng& rng, const ScoreShape& s, ParityCase& c) {
   HostTensor cand = Zeros(DType::kI32, {c.num_rows, s.num_candidate_blocks});
   HostTensor count = Zeros(DType::kI32, {c.num_rows});

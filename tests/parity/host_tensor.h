@@ -60,8 +60,8 @@ HostTensor Random(Rng& rng, DType dtype, std::vector<int64_t> shape, Fill fill =
 // Norm weights: 1 + 0.1 N.
 HostTensor RandomNormWeight(Rng& rng, std::vector<int64_t> shape);
 
-// A projection weight [num_rows, num_cols] whose products with N(0, 1) are about N(0, 1).  Quantised
-// ones use every finite code, and scales that differ from tile to tile.
+// A projection weight [num_rows, num_cols] whose products with N(0, 1) are about N(0, 1).
+// Quantised ones use every finite code, and scales that differ from tile to tile.
 struct HostWeight {
   HostTensor data;
   HostTensor scale;  // no shape when the dtype has none

@@ -15,8 +15,8 @@ using Outputs = std::map<std::string, HostTensor>;
 // All rows in one call.  Throws InternalError when an op writes behind the end of a tensor.
 Outputs RunWhole(backend::Device& device, const ParityCase& c);
 
-// The rows in calls of at most `piece_len`, each a batch of one sequence (or of no sequence).  State
-// is carried from piece to piece; the last sequence goes first.
+// The rows in calls of at most `piece_len`, each a batch of one sequence (or of no sequence).
+// State is carried from piece to piece; the last sequence goes first.
 Outputs RunPieces(backend::Device& device, const ParityCase& c, int64_t piece_len);
 
 // A call without rows, which must change nothing.

@@ -53,10 +53,21 @@ inline F Abs(F a) { return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi3
 inline F And(F a, uint32_t bits) {
   return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int32_t>(bits))));
 }
+// Bit i: lane i of a is greater; never for a NaN.
+inline uint32_t MaskGreater(F a, F b) {
+  return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)));
+}
 inline F RoundToInt(F a) {
   return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 inline F ToFloat(I a) { return _mm256_cvtepi32_ps(a); }
+
+inline I ZeroI() { return _mm256_setzero_si256(); }
+inline I LoadI(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline I SetI(int32_t x) { return _mm256_set1_epi32(x); }
+// Computes `a` here: what comes before is not reordered with what comes after.
+inline void KeepOrder(I& a) { __asm__("" : "+x"(a)); }
+inline I AddI(I a, I b) { return _mm256_add_epi32(a, b); }
 
 inline F Load(const float* p) { return _mm256_loadu_ps(p); }
 inline F Load(const uint16_t* p) {
@@ -135,6 +146,14 @@ inline F LoadTwiceF4(const uint8_t* p) {
                                           _mm_and_si128(_mm_srli_epi16(packed, 4), mask));
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_shuffle_epi8(twice, codes)));
 }
+
+// Adds the products of unsigned and signed bytes, four neighbours to each 32-bit lane, to running
+// sums whose form is the instruction set's own; ByteProductSums turns them into int32.  At most
+// 8 additions of products below 512 fit.
+inline I AddByteProducts(I sums, I unsigned_bytes, I signed_bytes) {
+  return _mm256_add_epi16(sums, _mm256_maddubs_epi16(unsigned_bytes, signed_bytes));
+}
+inline I ByteProductSums(I sums) { return _mm256_madd_epi16(sums, _mm256_set1_epi16(1)); }
 
 #include "backend/cpu/vec/common.inc"
 

@@ -1,0 +1,26 @@
+// Vectors of 16 floats on machines that also multiply bytes and bf16 pairs (VNNI, BF16).
+#pragma once
+
+#include "backend/cpu/vec/avx512.h"
+
+#define DI_AVX512VNNI_TARGET                                                       \
+  _Pragma("GCC target(\"avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl\")") \
+      _Pragma("GCC target(\"avx512vbmi,avx512vnni,avx512bf16\")")
+#define DI_AVX512VNNI_BEGIN                          \
+  DI_AVX512_WARNINGS_OFF _Pragma("GCC push_options") \
+      DI_AVX512VNNI_TARGET namespace deepinfer::cpu::avx512vnni {
+#define DI_AVX512VNNI_END \
+  }                       \
+  _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
+
+DI_AVX512VNNI_BEGIN
+
+#include "backend/cpu/vec/avx512_face.inc"
+
+// See vec/avx2.h.
+inline I AddByteProducts(I sums, I unsigned_bytes, I signed_bytes) {
+  return _mm512_dpbusd_epi32(sums, unsigned_bytes, signed_bytes);
+}
+inline I ByteProductSums(I sums) { return sums; }
+
+DI_AVX512VNNI_END
