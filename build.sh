@@ -130,6 +130,7 @@ install_into_venv() {
   cmake --install $BUILD --component python --prefix "$site" >/dev/null
   cmake --install $BUILD --component venv --prefix "$site" >/dev/null
   cmake --install $BUILD --component cli --prefix .venv >/dev/null
+  .venv/bin/python -c 'import deepinfer' || die "the package that was just installed can't be imported"
   note "installed: .venv/bin/deepinfer and the Python package in .venv"
 }
 

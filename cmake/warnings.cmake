@@ -3,5 +3,9 @@ option(DEEPINFER_WERROR "Warnings are errors" OFF)
 if(DEEPINFER_WERROR)
   add_compile_options(-Werror)
 endif()
-# No path of this machine in what is built; messages name files as src/... does.
-add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+# What is shipped has no path of the build machine in it; messages name files as src/... does.  Off elsewhere: the flag names
+# the folder, so that checkouts in different folders could not share a compiler cache.
+option(DEEPINFER_SHIPPED "The build is what people install" OFF)
+if(DEEPINFER_SHIPPED)
+  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+endif()

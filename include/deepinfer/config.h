@@ -51,6 +51,8 @@ struct EngineConfig {
   double request_timeout_seconds = 0;  // for requests that name none; 0: no limit
   double step_timeout_seconds = 600;   // a step that takes longer fails the engine
   bool async_scheduling = false;       // plan the next step while one runs; same results
+
+  std::string log_level = "warning";  // off, error, warning, info or debug; of the whole process
 };
 
 // What a row says about an option, beside its type and default.
@@ -69,7 +71,9 @@ template <typename Config, typename Visitor>
 void VisitEngineOptions(Config& c, Visitor&& visit) {
   static constexpr std::string_view kDevices[] = {"cpu", "ref", "nvidia", "ascend"};
   static constexpr std::string_view kIsas[] = {"auto", "avx2", "avx512", "avx512bf16", "amx"};
-  constexpr double kMaxInt32 = 2147483647.0;
+  static constexpr std::string_view kLogLevels[] = {"off",  "error", "warning",
+                                                    "warn", "info",  "debug"};
+  constexpr double kManyTokens = 1 << 30;
   constexpr double kMaxBytes = 1125899906842624.0;  // 1 PiB
   using Info = EngineOptionInfo;
   visit(Info{"model", "DEEPINFER_HF_MODEL_DIR", "checkpoint folder or hub id"}, c.model);
@@ -83,7 +87,7 @@ void VisitEngineOptions(Config& c, Visitor&& visit) {
              "run ops that the device lacks on the reference"},
         c.allow_reference_ops);
   visit(Info{"max_model_len", "DEEPINFER_MAX_MODEL_LEN",
-             "tokens of prompt and output; 0: the checkpoint's", 0, kMaxInt32 / 2},
+             "tokens of prompt and output; 0: the checkpoint's", 0, kManyTokens},
         c.max_model_len);
   visit(Info{"max_num_seqs", "DEEPINFER_MAX_NUM_SEQS", "sequences that run at one time", 1, 65536},
         c.max_num_seqs);
@@ -97,7 +101,7 @@ void VisitEngineOptions(Config& c, Visitor&& visit) {
              1, 1 << 20},
         c.max_num_requests);
   visit(Info{"num_kv_blocks", "DEEPINFER_NUM_KV_BLOCKS",
-             "cache blocks of 128 tokens; 0: by kv_cache_bytes", 0, kMaxInt32 / 2},
+             "cache blocks of 128 tokens; 0: by kv_cache_bytes", 0, kManyTokens},
         c.num_kv_blocks);
   visit(Info{"kv_cache_bytes", "DEEPINFER_KV_CACHE_BYTES", "cache memory; 0: chosen", 0, kMaxBytes},
         c.kv_cache_bytes);
@@ -113,6 +117,8 @@ void VisitEngineOptions(Config& c, Visitor&& visit) {
   visit(Info{"async_scheduling", "DEEPINFER_ZERO_OVERHEAD_SCHEDULING",
              "plan the next step while one runs"},
         c.async_scheduling);
+  visit(Info{"log_level", "DEEPINFER_CPP_LOG_LEVEL", "what goes to stderr", 0, 0, kLogLevels},
+        c.log_level);
 }
 
 // Names of Numerics: "fp32", "bf16", "production".
@@ -137,5 +143,15 @@ Status SetEngineOption(EngineConfig& config, std::string_view name, std::string_
 
 // The checks of every single option and of those that belong together; run by Engine::Create.
 Status ValidateEngineConfig(const EngineConfig& config);
+
+// The defaults, changed by the DEEPINFER_* variables of the process.  A value that is not understood,
+// and a variable that would turn on a feature that does not exist yet, is an error that names the
+// variable, its value and what is allowed; an unknown DEEPINFER_ name is a warning in the log with
+// the nearest match.
+Result<EngineConfig> EngineConfigFromEnvironment();
+
+// The ids of EngineConfig::banned_token_ids: "0..3,7" is 0, 1, 2, 3, 7.  Ranges are inclusive, ids
+// strictly ascending and below `vocab_size`; kInvalidArgument otherwise.
+Result<std::vector<int32_t>> ParseTokenIdList(std::string_view text, int32_t vocab_size);
 
 }  // namespace deepinfer

@@ -45,6 +45,9 @@ class RequestHandle {
   // Whether the last delta is there, taken or not.
   bool finished() const;
 
+  // Output tokens so far.
+  int64_t num_output_tokens() const;
+
   // Ends the request with kCancelled as soon as the running step is done; its last delta still
   // comes.  Any number of calls at any time.
   void Cancel();

@@ -24,6 +24,10 @@ enum class FinishReason : int32_t {
 // "stop", "length", "cancelled", "error".
 std::string_view FinishReasonName(FinishReason reason);
 
+// The finer kind of a request's error for callers that tell kinds apart: "prompt_length_exceeded"
+// where it fits, else the name of the code.
+std::string_view ErrorKind(const Status& error);
+
 // The smallest log-probability that is reported; stands for ids that were removed.
 inline constexpr float kMinLogprob = -9999.0f;
 

@@ -128,16 +128,18 @@ class [[nodiscard]] Result {
 #define DI_CONCAT(a, b) DI_CONCAT_INNER(a, b)
 
 // Returns the Status of `expr` from the enclosing function unless it is ok.
-#define DI_RETURN_IF_ERROR(expr)                        \
-  do {                                                  \
-    ::deepinfer::Status di_status = (expr);             \
-    if (!di_status.ok()) [[unlikely]] return di_status; \
+#define DI_RETURN_IF_ERROR(expr)            \
+  do {                                      \
+    ::deepinfer::Status di_status = (expr); \
+    if (!di_status.ok()) [[unlikely]]       \
+      return di_status;                     \
   } while (false)
 
 // DI_ASSIGN_OR_RETURN(const int64_t n, ParseCount(text));
 #define DI_ASSIGN_OR_RETURN(lhs, expr) \
   DI_ASSIGN_OR_RETURN_IMPL(DI_CONCAT(di_result_, __LINE__), lhs, expr)
-#define DI_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr)        \
-  auto tmp = (expr);                                    \
-  if (!tmp.ok()) [[unlikely]] return tmp.status();      \
+#define DI_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
+  auto tmp = (expr);                             \
+  if (!tmp.ok()) [[unlikely]]                    \
+    return tmp.status();                         \
   lhs = std::move(tmp).value()

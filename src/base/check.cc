@@ -6,8 +6,8 @@
 namespace deepinfer::internal {
 
 void CheckFailed(const char* file, int line, const char* condition, const std::string& values) {
-  throw InternalError(StrCat(file, ":", line, ": check failed: ", condition,
-                             values.empty() ? "" : " ", values));
+  throw InternalError(
+      StrCat(file, ":", line, ": check failed: ", condition, values.empty() ? "" : " ", values));
 }
 
 void FatalFailed(const char* file, int line, const std::string& values) {

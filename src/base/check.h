@@ -28,12 +28,12 @@ namespace internal {
 }  // namespace deepinfer
 
 // DI_CHECK(n <= budget, "n=", n, " budget=", budget);
-#define DI_CHECK(condition, ...)                                           \
-  do {                                                                     \
-    if (!(condition)) [[unlikely]] {                                       \
-      ::deepinfer::internal::CheckFailed(__FILE__, __LINE__, #condition,   \
+#define DI_CHECK(condition, ...)                                            \
+  do {                                                                      \
+    if (!(condition)) [[unlikely]] {                                        \
+      ::deepinfer::internal::CheckFailed(__FILE__, __LINE__, #condition,    \
                                          ::deepinfer::StrCat(__VA_ARGS__)); \
-    }                                                                      \
+    }                                                                       \
   } while (false)
 
 // For destructors and noexcept code: prints and aborts.

@@ -49,8 +49,7 @@ Status Status::WithContext(std::string_view where) const {
 namespace internal {
 
 void DieOnBadResultAccess(const Status& status) {
-  std::fprintf(stderr, "fatal: value of a failed Result was read: %s\n",
-               status.ToString().c_str());
+  std::fprintf(stderr, "fatal: value of a failed Result was read: %s\n", status.ToString().c_str());
   std::abort();
 }
 

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <cstring>
+
 #include "base/check.h"
 
 namespace deepinfer {
@@ -63,6 +65,14 @@ bool IsValidUtf8(std::string_view text) { return FirstInvalidUtf8(text) == text.
 size_t FirstInvalidUtf8(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
+    // Most text is ASCII: eight bytes at once.
+    uint64_t word = 0;
+    while (at + sizeof(word) <= text.size()) {
+      std::memcpy(&word, text.data() + at, sizeof(word));
+      if ((word & 0x8080808080808080u) != 0) break;
+      at += sizeof(word);
+    }
+    if (at == text.size()) break;
     const Utf8Char next = DecodeUtf8(text, at);
     if (!next.is_valid) return at;
     at += static_cast<size_t>(next.num_bytes);

@@ -6,30 +6,12 @@
 
 #include "base/strings.h"
 #include "model/engram_hash.h"
+#include "model/options.h"
 #include "model/rope.h"
 #include "model/text_model.h"
 
 namespace deepinfer::model {
 namespace {
-
-Result<ModelOptions> ResolveOptions(const ModelConfig& config, ModelOptions options) {
-  if (options.max_model_len == 0) options.max_model_len = config.max_position_embeddings;
-  struct Limit {
-    const char* name;
-    int32_t value, min, max;
-  };
-  for (const Limit& limit :
-       {Limit{"max_model_len", options.max_model_len, 1, config.max_position_embeddings},
-        Limit{"max_num_tokens", options.max_num_tokens, 1, 1 << 20},
-        Limit{"max_num_logit_rows", options.max_num_logit_rows, 1, 1 << 20},
-        Limit{"max_rollback_tokens", options.max_rollback_tokens, 0, 1 << 16}}) {
-    if (limit.value < limit.min || limit.value > limit.max) {
-      return InvalidArgument(
-          StrCat(limit.name, ": expected ", limit.min, "..", limit.max, ", got ", limit.value));
-    }
-  }
-  return options;
-}
 
 // The tables of the config must be as long as the hash can reach, and no longer.
 Status CheckEngramRows(const ModelConfig& config, const std::vector<EngramHashLayer>& layers) {
@@ -142,7 +124,8 @@ Result<ConstantTables> MakeConstants(const ModelConfig& config,
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> Model::Load(const Checkpoint& checkpoint, const ModelConfig& config,
+Result<std::unique_ptr<Model>> Model::Load(const checkpoint::Checkpoint& checkpoint,
+                                           const ModelConfig& config,
                                            std::span<const int32_t> compressed_ids,
                                            backend::Device& device, const ModelOptions& options) {
   DI_RETURN_IF_ERROR(ValidateModelConfig(config));

@@ -61,7 +61,7 @@ class Model {
   // kDataLoss or kInvalidArgument with the file and tensor in the message.  `compressed_ids` maps
   // token ids to the engram vocabulary (model.md 13.1); its size is checked against the config when
   // the model has engram layers, and it may be empty when it has none.
-  static Result<std::unique_ptr<Model>> Load(const Checkpoint& checkpoint,
+  static Result<std::unique_ptr<Model>> Load(const checkpoint::Checkpoint& checkpoint,
                                              const ModelConfig& config,
                                              std::span<const int32_t> compressed_ids,
                                              backend::Device& device, const ModelOptions& options);

@@ -15,6 +15,9 @@ constexpr int64_t kTile = 32;  // extent of a quantisation scale
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+using checkpoint::Checkpoint;
+using checkpoint::TensorInfo;
+
 // Finds, checks and imports tensors by name, and remembers which it has taken.
 class Binder {
  public:
@@ -23,7 +26,17 @@ class Binder {
 
   Status Plain(const std::string& name, DType dtype, std::initializer_list<int64_t> shape,
                TensorView& out) {
-    return Take(name, TensorView(nullptr, dtype, shape), out);
+    const TensorInfo* info = checkpoint_.Find(name);
+    if (info == nullptr) {
+      return DataLoss(StrCat(checkpoint_.folder(), ": expected tensor ", name, " ",
+                             TensorView(nullptr, dtype, shape).ToString(), ", got none"));
+    }
+    DI_ASSIGN_OR_RETURN(const TensorView host, checkpoint_.Get(name, dtype, shape));
+    DI_ASSIGN_OR_RETURN(backend::ImportedWeight imported, device_.ImportWeight(host));
+    out = imported.view;
+    if (imported.storage.data() != nullptr) storage_.push_back(std::move(imported.storage));
+    taken_.insert(info);
+    return OkStatus();
   }
 
   // A projection that is stored unquantised.
@@ -44,27 +57,13 @@ class Binder {
     return Plain(name + ".scale", DType::kUE8M0, {num_rows, num_cols / kTile}, out.scale);
   }
 
-  bool has_taken(const CheckpointTensor& tensor) const { return taken_.count(&tensor) > 0; }
+  bool has_taken(const TensorInfo& info) const { return taken_.count(&info) > 0; }
 
  private:
-  Status Take(const std::string& name, const TensorView& want, TensorView& out) {
-    const CheckpointTensor* tensor = checkpoint_.Find(name);
-    if (tensor == nullptr) {
-      return DataLoss(StrCat(checkpoint_.path(), ": expected tensor ", name, " ", want.ToString(),
-                             ", found none"));
-    }
-    DI_ASSIGN_OR_RETURN(const TensorView host, ViewAs(*tensor, want));
-    DI_ASSIGN_OR_RETURN(backend::ImportedWeight imported, device_.ImportWeight(host));
-    out = imported.view;
-    if (imported.storage.data() != nullptr) storage_.push_back(std::move(imported.storage));
-    taken_.insert(tensor);
-    return OkStatus();
-  }
-
   const Checkpoint& checkpoint_;
   backend::Device& device_;
   std::vector<Buffer>& storage_;
-  std::unordered_set<const CheckpointTensor*> taken_;
+  std::unordered_set<const TensorInfo*> taken_;
 };
 
 Status BindHc(Binder& binder, const std::string& name, const ModelConfig& c, HcWeights& out) {
@@ -191,9 +190,9 @@ bool IsOtherExport(std::string_view name) {
 
 Result<ModelWeights> BindWeights(const Checkpoint& checkpoint, const ModelConfig& config,
                                  backend::Device& device) {
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    if (IsOtherExport(tensor.name)) {
-      return InvalidArgument(StrCat(tensor.file, ": ", tensor.name,
+  for (const Checkpoint::Entry& entry : checkpoint.entries()) {
+    if (IsOtherExport(entry.name)) {
+      return InvalidArgument(StrCat(checkpoint.FileOf(entry.name), ": tensor ", entry.name,
                                     ": expected hyper-connections with their norm folded in, got "
                                     "a tensor of another export"));
     }
@@ -209,9 +208,10 @@ Result<ModelWeights> BindWeights(const Checkpoint& checkpoint, const ModelConfig
   for (int32_t l = 0; l < config.num_hidden_layers; ++l) {
     DI_RETURN_IF_ERROR(BindLayer(binder, config, l, weights.layers[l]));
   }
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    if (binder.has_taken(tensor) || IsLeftAlone(tensor.name)) continue;
-    return InvalidArgument(StrCat(tensor.file, ": ", tensor.name,
+  for (const Checkpoint::Entry& entry : checkpoint.entries()) {
+    const TensorInfo& info = checkpoint.shards()[entry.shard_idx].tensors()[entry.tensor_idx];
+    if (binder.has_taken(info) || IsLeftAlone(entry.name)) continue;
+    return InvalidArgument(StrCat(checkpoint.FileOf(entry.name), ": tensor ", Quoted(entry.name),
                                   ": expected a tensor that the config describes, got an unknown "
                                   "name"));
   }

@@ -99,7 +99,7 @@ struct ModelWeights {
 // tensor of an unknown name and a sign of another export are kInvalidArgument.  The message names
 // file and tensor.  Tensors of the draft layers and of the vision encoder are left alone, whatever
 // their dtype.  Requires a validated config.
-Result<ModelWeights> BindWeights(const Checkpoint& checkpoint, const ModelConfig& config,
-                                 backend::Device& device);
+Result<ModelWeights> BindWeights(const checkpoint::Checkpoint& checkpoint,
+                                 const ModelConfig& config, backend::Device& device);
 
 }  // namespace deepinfer::model

@@ -110,15 +110,19 @@ StepTensors PlaceAll(const ModelConfig& c, const ModelOptions& options, int64_t 
 
 }  // namespace
 
+int64_t WorkspaceBytes(const ModelConfig& config, const ModelOptions& options) {
+  Arena counting(nullptr);
+  PlaceAll(config, options, options.max_num_tokens, options.max_num_logit_rows, counting);
+  return counting.high_water();
+}
+
 Result<Workspace> Workspace::Create(const ModelConfig& config, const ModelOptions& options,
                                     backend::Device& device) {
   Workspace workspace;
   workspace.config_ = config;
   workspace.options_ = options;
-  Arena counting(nullptr);
-  PlaceAll(config, options, options.max_num_tokens, options.max_num_logit_rows, counting);
   DI_ASSIGN_OR_RETURN(workspace.memory_,
-                      device.Allocate(static_cast<size_t>(counting.high_water())));
+                      device.Allocate(static_cast<size_t>(WorkspaceBytes(config, options))));
   return workspace;
 }
 

@@ -63,6 +63,9 @@ struct StepTensors {
   TensorView logits;  // [R, vocab_size]   f32
 };
 
+// Bytes that Workspace::Create will allocate.  Requires resolved options.
+int64_t WorkspaceBytes(const ModelConfig& config, const ModelOptions& options);
+
 class Workspace {
  public:
   // Sizes everything for options.max_num_tokens rows, options.max_num_logit_rows logits and

@@ -34,8 +34,7 @@ struct SequenceSetup {
       sampling;       // owners: the request table and the runner's copy of the sequence
   uint64_t seed = 0;  // resolved: never "random" here
   std::shared_ptr<const std::vector<int32_t>>
-      stop_token_ids;  // resolved: end-of-sequence and stop ids, masked below min_tokens; same
-                       // owners
+      masked_token_ids;  // end-of-sequence and stop ids, not drawn below min_tokens; same owners
   std::vector<int32_t> token_ids;  // prompt, then what was generated before a preemption
   int32_t prompt_len = 0;
 };

@@ -68,7 +68,7 @@ void Runner::SetUp(const plan::StepPlan& plan) {
              "seq=", setup.seq_id, " state_slot=", setup.state_slot);
     storage_->ClearSlot(*stream_, setup.state_slot);
     Sequence sequence{.sampling = setup.sampling,
-                      .stop_token_ids = setup.stop_token_ids,
+                      .masked_token_ids = setup.masked_token_ids,
                       .seed = setup.seed,
                       .prompt_len = setup.prompt_len,
                       .token_ids = setup.token_ids};
@@ -164,7 +164,7 @@ void Runner::SampleToken(const plan::SequenceStep& step, Sequence& sequence,
                           .seed = sequence.seed,
                           .position = position,
                           .num_output_tokens = position - sequence.prompt_len,
-                          .stop_token_ids = *sequence.stop_token_ids,
+                          .masked_token_ids = *sequence.masked_token_ids,
                           .counts = &sequence.counts};
   plan::TokenLogprobs* logprobs = nullptr;
   if (sequence.sampling->logprobs.has_value()) logprobs = &result.logprobs.emplace_back();

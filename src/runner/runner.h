@@ -52,8 +52,8 @@ class Runner {
  private:
   // What the runner remembers of a sequence.
   struct Sequence {
-    std::shared_ptr<const SamplingParams> sampling;              // owners: see plan::SequenceSetup
-    std::shared_ptr<const std::vector<int32_t>> stop_token_ids;  // the same
+    std::shared_ptr<const SamplingParams> sampling;  // owners: see plan::SequenceSetup
+    std::shared_ptr<const std::vector<int32_t>> masked_token_ids;  // the same
     uint64_t seed = 0;
     int32_t prompt_len = 0;
     std::vector<int32_t> token_ids;  // prompt and every token sampled so far

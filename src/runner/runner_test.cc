@@ -48,7 +48,7 @@ class RunnerTest : public ::testing::Test {
                            .state_slot = static_cast<int32_t>(seq_id),
                            .sampling = std::make_shared<SamplingParams>(std::move(sampling)),
                            .seed = 7,
-                           .stop_token_ids = std::make_shared<std::vector<int32_t>>(),
+                           .masked_token_ids = std::make_shared<std::vector<int32_t>>(),
                            .token_ids = prompt,
                            .prompt_len = static_cast<int32_t>(prompt.size())});
     AddStep(plan, seq_id, 0, prompt, true);

@@ -91,9 +91,9 @@ std::span<const float> Sampler::AdjustedRow(const SampleInput& input) {
   // Ids that the tokenizer does not have stand behind all others: leave them out.
   const size_t num_ids = static_cast<size_t>(std::min(options_.num_token_ids, options_.vocab_size));
   const std::span<const float> row = input.logits.first(num_ids);
-  const bool masks_stops =
-      input.num_output_tokens < sampling.min_tokens && !input.stop_token_ids.empty();
-  if (options_.banned_token_ids.empty() && sampling.banned_token_ids.empty() && !masks_stops &&
+  const bool is_below_min =
+      input.num_output_tokens < sampling.min_tokens && !input.masked_token_ids.empty();
+  if (options_.banned_token_ids.empty() && sampling.banned_token_ids.empty() && !is_below_min &&
       sampling.logit_bias.empty() && !HasPenalties(sampling)) {
     return row;
   }
@@ -105,7 +105,7 @@ std::span<const float> Sampler::AdjustedRow(const SampleInput& input) {
   };
   remove(options_.banned_token_ids);
   remove(sampling.banned_token_ids);
-  if (masks_stops) remove(input.stop_token_ids);
+  if (is_below_min) remove(input.masked_token_ids);
   for (const LogitBias& bias : sampling.logit_bias) {
     const size_t id = static_cast<size_t>(bias.token_id);
     if (id < num_ids) adjusted_[id] += static_cast<float>(bias.bias);

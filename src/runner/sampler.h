@@ -33,10 +33,10 @@ struct SampleInput {
   std::span<const float> logits;  // [vocab_size]; not changed
   const SamplingParams* sampling = nullptr;
   uint64_t seed = 0;
-  int32_t position = 0;                     // of the token that is drawn: tokens before it
-  int32_t num_output_tokens = 0;            // before it
-  std::span<const int32_t> stop_token_ids;  // masked below min_tokens
-  const TokenCounts* counts = nullptr;      // needed when a penalty is on
+  int32_t position = 0;                       // of the token that is drawn: tokens before it
+  int32_t num_output_tokens = 0;              // before it
+  std::span<const int32_t> masked_token_ids;  // not drawn below min_tokens
+  const TokenCounts* counts = nullptr;        // needed when a penalty is on
 };
 
 class Sampler {

@@ -253,9 +253,11 @@ TEST(Sampler, StopIdsAreMaskedBelowMinTokens) {
   const SamplingParams sampling{.temperature = 0, .max_tokens = 9, .min_tokens = 2};
   const std::vector<int32_t> stop_ids = {1};
   for (int32_t n = 0; n < 4; ++n) {
-    const auto token = sampler.Sample(
-        {.logits = row, .sampling = &sampling, .num_output_tokens = n, .stop_token_ids = stop_ids},
-        nullptr);
+    const auto token = sampler.Sample({.logits = row,
+                                       .sampling = &sampling,
+                                       .num_output_tokens = n,
+                                       .masked_token_ids = stop_ids},
+                                      nullptr);
     EXPECT_EQ(*token, n < 2 ? 3 : 1) << n;
   }
 }

@@ -178,7 +178,7 @@ void Scheduler::PlanWaiting(BatchBudget& budget, plan::StepPlan& plan) {
                            .state_slot = storage.state_slot.id(),
                            .sampling = sequence.request.sampling,
                            .seed = sequence.request.seed,
-                           .stop_token_ids = sequence.request.stop_token_ids,
+                           .masked_token_ids = sequence.request.masked_token_ids,
                            .token_ids = sequence.token_ids,
                            .prompt_len = sequence.prompt_len});
     sequence.is_set_up = true;

@@ -59,6 +59,8 @@ struct NewSequence {
   uint64_t seed = 0;  // resolved
   // Sorted ids that end the sequence once min_tokens are out.  Same owners.
   std::shared_ptr<const std::vector<int32_t>> stop_token_ids;
+  // Ids that are not drawn below min_tokens.  Same owners.
+  std::shared_ptr<const std::vector<int32_t>> masked_token_ids;
 };
 
 // What a sequence gained in a step.

@@ -35,7 +35,8 @@ Result<BpeModel> BpeModel::Create(const Vocabulary& vocabulary, const std::vecto
     const char text = static_cast<char>(byte);
     const auto id = vocabulary.FindByteLevel(std::string_view(&text, 1));
     if (!id.has_value() && OccursInUtf8(byte)) {
-      return InvalidArgument(StrCat("model.vocab: expected a token for each byte, found none for byte ", byte));
+      return InvalidArgument(
+          StrCat("model.vocab: expected a token for each byte, found none for byte ", byte));
     }
     model.id_of_byte_[static_cast<size_t>(byte)] = id.value_or(-1);
   }
@@ -43,7 +44,8 @@ Result<BpeModel> BpeModel::Create(const Vocabulary& vocabulary, const std::vecto
   const size_t mask = model.slots_.size() - 1;
   for (size_t rank = 0; rank < merges.size(); ++rank) {
     const Merge& m = merges[rank];
-    DI_CHECK(vocabulary.Has(m.left) && vocabulary.Has(m.right) && vocabulary.Has(m.merged), "rank=", rank);
+    DI_CHECK(vocabulary.Has(m.left) && vocabulary.Has(m.right) && vocabulary.Has(m.merged),
+             "rank=", rank);
     size_t i = HashOfPair(m.left, m.right) & mask;
     while (model.slots_[i].left >= 0 &&
            (model.slots_[i].left != m.left || model.slots_[i].right != m.right)) {
@@ -55,7 +57,8 @@ Result<BpeModel> BpeModel::Create(const Vocabulary& vocabulary, const std::vecto
 }
 
 size_t BpeModel::HashOfPair(int32_t left, int32_t right) {
-  const uint64_t pair = static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  const uint64_t pair =
+      static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
   return static_cast<size_t>((pair * 0x9E3779B97F4A7C15u) >> 32);
 }
 
@@ -112,8 +115,9 @@ void BpeModel::EncodeByScan(std::string_view word, std::vector<int32_t>& ids) co
 
 void BpeModel::SetPair(std::vector<BpeScratch::Symbol>& symbols, int32_t at) const {
   BpeScratch::Symbol& symbol = symbols[static_cast<size_t>(at)];
-  const Slot* slot =
-      symbol.next >= 0 ? FindMerge(symbol.id, symbols[static_cast<size_t>(symbol.next)].id) : nullptr;
+  const Slot* slot = symbol.next >= 0
+                         ? FindMerge(symbol.id, symbols[static_cast<size_t>(symbol.next)].id)
+                         : nullptr;
   symbol.rank = slot != nullptr ? slot->rank : kNoMerge;
   symbol.merged = slot != nullptr ? slot->merged : 0;
 }

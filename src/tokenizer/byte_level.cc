@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace deepinfer::tokenizer {
 namespace {
@@ -42,13 +42,13 @@ int32_t ByteOfChar(char32_t c) {
 }
 
 void AppendByteLevelSpelling(std::string_view bytes, std::string& out) {
-  for (const char b : bytes) AppendUtf8(CharOfByte(static_cast<uint8_t>(b)), out);
+  for (const char b : bytes) AppendUtf8(out, CharOfByte(static_cast<uint8_t>(b)));
 }
 
 bool AppendByteLevelBytes(std::string_view spelling, std::string& out) {
   const size_t old_size = out.size();
   while (!spelling.empty()) {
-    const Utf8Char c = DecodeUtf8(spelling);
+    const Utf8Char c = DecodeUtf8(spelling, 0);
     const int32_t byte = c.is_valid ? ByteOfChar(c.code_point) : -1;
     if (byte < 0) {
       out.resize(old_size);

@@ -37,7 +37,8 @@ struct PackedBytes {
       std::memcpy(&high, p + n - 4, 4);
       words[0] = low | static_cast<uint64_t>(high) << 32;
     } else if (n > 0) {
-      words[0] = static_cast<uint8_t>(p[0]) | static_cast<uint64_t>(static_cast<uint8_t>(p[n / 2])) << 8 |
+      words[0] = static_cast<uint8_t>(p[0]) |
+                 static_cast<uint64_t>(static_cast<uint8_t>(p[n / 2])) << 8 |
                  static_cast<uint64_t>(static_cast<uint8_t>(p[n - 1])) << 16;
     }
   }
@@ -48,7 +49,8 @@ struct PackedBytes {
   }
 
   bool operator==(const PackedBytes& other) const {
-    return ((words[0] ^ other.words[0]) | (words[1] ^ other.words[1]) | (words[2] ^ other.words[2])) == 0;
+    return ((words[0] ^ other.words[0]) | (words[1] ^ other.words[1]) |
+            (words[2] ^ other.words[2])) == 0;
   }
 };
 

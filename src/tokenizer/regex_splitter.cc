@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/strings.h"
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace deepinfer::tokenizer {
 namespace {
@@ -83,8 +83,8 @@ Status RegexSplitter::Split(std::string_view text, RegexScratch& scratch,
   if (scratch.state_ == nullptr) scratch.state_ = std::make_unique<RegexScratch::State>();
   const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   pcre2_match_data* match = scratch.state_->match.get();
-  size_t done = 0;   // pieces cover text up to here
-  size_t from = 0;   // where the next search starts
+  size_t done = 0;  // pieces cover text up to here
+  size_t from = 0;  // where the next search starts
   while (from < text.size()) {
     const int rc = pcre2_match(code_->code.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK,
                                match, scratch.state_->context.get());
@@ -98,11 +98,11 @@ Status RegexSplitter::Split(std::string_view text, RegexScratch& scratch,
     const size_t end = range[1];
     if (start >= text.size()) break;
     if (end <= start || start < done) {
-      // An empty match separates nothing that is not separated by its neighbours; look one further.
+      // An empty match still separates what is on its sides; the next search starts a character later.
       if (start > done) pieces.push_back(text.substr(done, start - done));
       if (start > done) done = start;
       const size_t at = start > from ? start : from;
-      from = at + static_cast<size_t>(DecodeUtf8(text.substr(at)).num_bytes);
+      from = at + static_cast<size_t>(DecodeUtf8(text, at).num_bytes);
       continue;
     }
     if (start > done) pieces.push_back(text.substr(done, start - done));

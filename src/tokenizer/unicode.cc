@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace deepinfer::tokenizer {
 namespace {
@@ -168,7 +168,7 @@ std::string Normalize(std::string_view text, NormalizationForm form) {
   std::vector<ClassedChar> chars;
   chars.reserve(text.size());
   while (!text.empty()) {
-    const Utf8Char c = DecodeUtf8(text);
+    const Utf8Char c = DecodeUtf8(text, 0);
     AppendDecomposed(c.code_point, use_compatibility, chars);
     text.remove_prefix(static_cast<size_t>(c.num_bytes));
   }
@@ -176,7 +176,7 @@ std::string Normalize(std::string_view text, NormalizationForm form) {
   if (form == NormalizationForm::kNfc || form == NormalizationForm::kNfkc) Compose(chars);
   std::string out;
   out.reserve(chars.size() * 2);
-  for (const ClassedChar c : chars) AppendUtf8(c.code_point, out);
+  for (const ClassedChar c : chars) AppendUtf8(out, c.code_point);
   return out;
 }
 
@@ -184,12 +184,12 @@ std::string LowerCase(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const Utf8Char c = DecodeUtf8(text);
+    const Utf8Char c = DecodeUtf8(text, 0);
     text.remove_prefix(static_cast<size_t>(c.num_bytes));
     if (c.code_point == 0x130) {
       out += "i\u0307";
     } else {
-      AppendUtf8(LowerOf(c.code_point), out);
+      AppendUtf8(out, LowerOf(c.code_point));
     }
   }
   return out;

@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "base/utf8.h"
 #include "tokenizer/unicode_checksums.h"
-#include "tokenizer/utf8.h"
 
 namespace deepinfer::tokenizer {
 namespace {
@@ -34,7 +34,7 @@ void ForEachScalar(const std::function<void(char32_t)>& f) {
 
 std::string Utf8(char32_t cp) {
   std::string out;
-  AppendUtf8(cp, out);
+  AppendUtf8(out, cp);
   return out;
 }
 
@@ -52,7 +52,7 @@ class RandomStrings {
     const uint64_t length = 1 + Draw(9);
     for (uint64_t i = 0; i < length; ++i) {
       const auto [first, last] = kRanges[Draw(kRanges.size())];
-      AppendUtf8(first + static_cast<char32_t>(Draw(last - first + 1)), out);
+      AppendUtf8(out, first + static_cast<char32_t>(Draw(last - first + 1)));
     }
     return out;
   }

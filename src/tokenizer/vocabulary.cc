@@ -27,12 +27,13 @@ void Vocabulary::Reserve(size_t num_tokens, size_t num_bytes) {
 
 Status Vocabulary::Add(int32_t id, std::string_view spelling) {
   if (id < 0 || id >= kMaxTokens) {
-    return InvalidArgument(
-        StrCat("token ", Quoted(spelling), ": expected an id in 0..", kMaxTokens - 1, ", got ", id));
+    return InvalidArgument(StrCat("token ", Quoted(spelling), ": expected an id in 0..",
+                                  kMaxTokens - 1, ", got ", id));
   }
   if (spelling.empty()) return InvalidArgument(StrCat("token ", id, ": its spelling is empty"));
   if (spelling.size() > kMaxBytes - bytes_.size()) {
-    return InvalidArgument(StrCat("token ", id, ": the vocabulary exceeds ", HumanBytes(kMaxBytes)));
+    return InvalidArgument(
+        StrCat("token ", id, ": the vocabulary exceeds ", HumanBytes(kMaxBytes)));
   }
   if (Has(id)) {
     return InvalidArgument(

@@ -4,19 +4,19 @@
 #include <cstdint>
 
 #include "tokenizer/unicode.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/utf8_text.h"
 
 namespace deepinfer::tokenizer {
 namespace {
 
 // What a character is to the patterns.  No bit at all: controls, formats, unassigned and private use.
 enum : uint8_t {
-  kWord = 1,      // \p{L} or \p{M}
-  kSymbol = 2,    // \p{P} or \p{S}
-  kSpace = 4,     // \s
-  kNewline = 8,   // \r or \n; also kSpace
-  kNumber = 16,   // \p{N}
-  kCjk = 32,      // the ranges of stage 2; with kWord, kSymbol or nothing
+  kWord = 1,     // \p{L} or \p{M}
+  kSymbol = 2,   // \p{P} or \p{S}
+  kSpace = 4,    // \s
+  kNewline = 8,  // \r or \n; also kSpace
+  kNumber = 16,  // \p{N}
+  kCjk = 32,     // the ranges of stage 2; with kWord, kSymbol or nothing
 };
 
 // A piece ends where one of these bits changes.
@@ -65,7 +65,7 @@ inline uint8_t Take(const char** p) {
     *p += 1;
     return kOfAscii[byte];
   }
-  const char32_t cp = DecodeValidUtf8(p);
+  const char32_t cp = TakeValidUtf8(p);
   const uint8_t properties = internal::PropertiesOf(cp);
   return static_cast<uint8_t>(kOfCategory[properties & internal::kCategoryMask] |
                               ((properties & internal::kWhiteSpaceBit) != 0 ? kSpace : 0) |
@@ -84,7 +84,7 @@ inline const char* SkipRun(const char* p, const char* end, uint8_t mask, uint8_t
 
 // Behind white space that starts at `p`: the last three alternatives of stage 3.
 const char* MatchSpace(const char* p, const char* end) {
-  const char* last = p;          // start of the run's last character
+  const char* last = p;           // start of the run's last character
   const char* newline = nullptr;  // behind the run's last newline
   const char* at = p;
   while (at < end) {

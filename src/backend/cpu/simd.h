@@ -24,12 +24,20 @@
              "amx-bf16,amx-int8")))
 #define DI_INLINE inline __attribute__((always_inline))
 // Loops over registers must be unrolled whole, or the registers become memory.
-#define DI_UNROLL _Pragma("GCC unroll 64")
+#ifndef DI_UNROLL
+#define DI_UNROLL _Pragma("GCC unroll 32")
+#endif
 
 namespace deepinfer::cpu {
 
 // Asks for the cache line at `p`, which need not be mapped.
 DI_INLINE void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
+// Stops the compiler from turning one load that is used several times back into several loads.
+template <typename Vector>
+DI_INLINE void KeepInRegister(Vector& v) {
+  __asm__("" : "+v"(v));
+}
 
 // Sum of the 8 lanes, always in the order ((0+4)+(2+6)) + ((1+5)+(3+7)).
 DI_TARGET_AVX2 DI_INLINE float SumLanes(__m256 v) {
