@@ -64,8 +64,8 @@ bool OutputRouter::End(int64_t seq_id, FinishReason reason, Status error) {
   return true;
 }
 
-void OutputRouter::EndAll(const Status& error) {
-  while (!requests_.empty()) End(requests_.begin()->first, FinishReason::kError, error);
+void OutputRouter::EndAll(FinishReason reason, const Status& error) {
+  while (!requests_.empty()) End(requests_.begin()->first, reason, error);
 }
 
 }  // namespace deepinfer::engine

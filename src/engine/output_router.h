@@ -39,8 +39,8 @@ class OutputRouter {
   // Ends a request from outside; what was held back is delivered.  False when it has ended already.
   bool End(int64_t seq_id, FinishReason reason, Status error = OkStatus());
 
-  // Ends every request with this error.
-  void EndAll(const Status& error);
+  // Ends every request.
+  void EndAll(FinishReason reason, const Status& error);
 
   size_t num_requests() const { return requests_.size(); }
 
