@@ -13,6 +13,13 @@ Status File::ReadExactly(uint64_t offset, std::span<char> out) {
 
 bool Exists(FileSystem& fs, const std::string& path) { return fs.Stat(path).ok(); }
 
+Result<bool> CheckExists(FileSystem& fs, const std::string& path) {
+  const Status status = fs.Stat(path).status();
+  if (status.ok()) return true;
+  if (status.code() == StatusCode::kNotFound) return false;
+  return status;
+}
+
 bool IsDirectory(FileSystem& fs, const std::string& path) {
   const Result<FileInfo> info = fs.Stat(path);
   return info.ok() && info->type == FileType::kDirectory;

@@ -101,8 +101,10 @@ class FileSystem {
 // The real one.  It has no state, so all callers share one object.
 FileSystem& PosixFileSystem();
 
-// Whether `path` exists, links followed.
+// Whether `path` exists, links followed.  Exists takes a disk that fails for "no"; where that would hide
+// the failure or overwrite something, ask CheckExists.
 bool Exists(FileSystem& fs, const std::string& path);
+Result<bool> CheckExists(FileSystem& fs, const std::string& path);
 bool IsDirectory(FileSystem& fs, const std::string& path);
 
 // The content of a file of at most `max_bytes`; kInvalidArgument when it is larger.

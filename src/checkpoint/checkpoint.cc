@@ -117,15 +117,18 @@ Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 Checkpoint::~Checkpoint() = default;
 
 Result<Checkpoint> Checkpoint::Open(FileSystem& fs, const std::string& folder) {
-  if (!IsDirectory(fs, folder)) {
-    return NotFound(StrCat(folder, ": expected a checkpoint folder, got no folder"));
+  DI_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(folder));
+  if (info.type != FileType::kDirectory) {
+    return InvalidArgument(StrCat(folder, ": expected a checkpoint folder, got a file"));
   }
   Checkpoint checkpoint;
   checkpoint.folder_ = folder;
   const std::string index_path = JoinPath(folder, kIndexFile);
   const std::string single_path = JoinPath(folder, kSingleFile);
-  if (!Exists(fs, index_path)) {
-    if (!Exists(fs, single_path)) {
+  DI_ASSIGN_OR_RETURN(const bool has_index, CheckExists(fs, index_path));
+  if (!has_index) {
+    DI_ASSIGN_OR_RETURN(const bool has_single, CheckExists(fs, single_path));
+    if (!has_single) {
       return NotFound(
           StrCat(folder, ": expected ", kIndexFile, " or ", kSingleFile, ", got neither"));
     }

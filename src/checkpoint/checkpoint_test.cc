@@ -131,6 +131,8 @@ TEST_F(CheckpointTest, MissingPiecesAreNamed) {
             "DIR: expected model.safetensors.index.json or model.safetensors, got neither");
   EXPECT_EQ(Checkpoint::Open(fs_, dir_ / "none").status().code(), StatusCode::kNotFound);
   WriteShard("1.safetensors", {"a"});
+  EXPECT_EQ(Checkpoint::Open(fs_, dir_ / "1.safetensors").status().code(),
+            StatusCode::kInvalidArgument);
   WriteIndex({{"a", "1.safetensors"}, {"b", "2.safetensors"}});
   EXPECT_EQ(Refusal(StatusCode::kNotFound),
             "DIR/2.safetensors: cannot open: No such file or directory");

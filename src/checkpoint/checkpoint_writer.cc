@@ -83,7 +83,8 @@ Result<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
   DI_RETURN_IF_ERROR(fs.CreateDirectories(folder));
   for (const std::string_view name : {kIndexFile, kSingleFile}) {
     const std::string path = JoinPath(folder, name);
-    if (Exists(fs, path)) {
+    DI_ASSIGN_OR_RETURN(const bool exists, CheckExists(fs, path));
+    if (exists) {
       return InvalidArgument(
           StrCat(path, ": expected a folder without a checkpoint, got this file"));
     }

@@ -42,6 +42,8 @@ class TestModel {
  public:
   // Loads, or fails the running test with the Status and returns null.
   static std::unique_ptr<TestModel> Load(const TestModelOptions& options);
+  // The same with the Status in the caller's hand.
+  static Result<std::unique_ptr<TestModel>> TryLoad(const TestModelOptions& options);
 
   model::Model& model() { return *model_; }
   const model::ModelConfig& config() const { return model_->config(); }
@@ -73,6 +75,8 @@ class TestModel {
     std::vector<int32_t> blocks;
   };
 
+  TestModel() = default;
+  Status AllocateCaches(const TestModelOptions& options);
   void Grow(Sequence& sequence, int32_t num_tokens);
   int32_t slot(int32_t sequence) const { return sequence + 1; }
   char* SlotData(int32_t sequence) const;
@@ -80,7 +84,7 @@ class TestModel {
   TensorView Upload(DType dtype, const std::vector<int32_t>& values, Buffer& buffer);
 
   std::unique_ptr<backend::Device> device_;
-  std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<checkpoint::Checkpoint> checkpoint_;
   std::unique_ptr<backend::Stream> stream_;
   std::unique_ptr<model::Model> model_;
   Buffer kv_pool_, state_pool_;

@@ -31,6 +31,12 @@ namespace deepinfer::cpu {
 // Asks for the cache line at `p`, which need not be mapped.
 DI_INLINE void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
+// Stops the compiler from turning one load that is used several times back into several loads.
+template <typename Vector>
+DI_INLINE void KeepInRegister(Vector& v) {
+  __asm__("" : "+v"(v));
+}
+
 // Sum of the 8 lanes, always in the order ((0+4)+(2+6)) + ((1+5)+(3+7)).
 DI_TARGET_AVX2 DI_INLINE float SumLanes(__m256 v) {
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

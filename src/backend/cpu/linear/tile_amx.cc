@@ -120,6 +120,21 @@ void WriteSums(int32_t width0, int32_t width1, float* y) {
   WriteHalf(sums, width1, y + kHalfRows);
 }
 
+// Decodes one chunk of one row; its steps are 2 * kTileElements apart.
+template <class Format>
+DI_INLINE void StoreChunk(const Format& format, int64_t chunk, X* out) {
+  DI_UNROLL
+  for (int32_t unit = 0; unit < Format::kUnits; ++unit) {
+    const typename Format::Shared shared = format.LoadShared(chunk, unit);
+    const typename Format::Raw raw = format.Load(chunk, unit);
+    DI_UNROLL
+    for (int32_t j = 0; j < kStepsPerChunk / Format::kUnits; ++j) {
+      _mm512_storeu_si512(out, format.Vector(raw, shared, j));
+      out += 2 * kTileElements;
+    }
+  }
+}
+
 // Decodes the whole chunks [begin, end) of all rows to [step][half][row][32].
 template <class Format>
 void Decode(const TileArgs& args, const uint8_t* scale, int64_t begin, int64_t end, X* out) {
@@ -133,12 +148,8 @@ void Decode(const TileArgs& args, const uint8_t* scale, int64_t begin, int64_t e
       for (int64_t b = 0; b < Format::kChunkBytes; b += 64) {
         Prefetch(format.data + (chunk + kPrefetchChunks) * Format::kChunkBytes + b);
       }
-      const typename Format::Raw raw = format.Load(chunk);
-      DI_UNROLL
-      for (int32_t j = 0; j < kStepsPerChunk; ++j) {
-        _mm512_storeu_si512(out_row, format.Vector(raw, j));
-        out_row += 2 * kTileElements;
-      }
+      StoreChunk(format, chunk, out_row);
+      out_row += kStepsPerChunk * 2 * kTileElements;
     }
   }
 }
@@ -163,11 +174,7 @@ void DecodeTail(const TileArgs& args, const uint8_t* scale, X* out) {
       scales = row_scale;
     }
     const Format format(data, scales);
-    const typename Format::Raw raw = format.Load(0);
-    X* out_row = out + (row / kHalfRows * 16 + row % kHalfRows) * kStepCols;
-    for (int32_t j = 0; j < kStepsPerChunk; ++j) {
-      _mm512_storeu_si512(out_row + j * 2 * kTileElements, format.Vector(raw, j));
-    }
+    StoreChunk(format, 0, out + (row / kHalfRows * 16 + row % kHalfRows) * kStepCols);
   }
 }
 

@@ -27,16 +27,18 @@ constexpr int32_t kVectors = 8;
 constexpr int32_t kAccLanes = 8;
 constexpr int32_t kPanelTokens = 3;
 
-constexpr int32_t RowsAtOnce(int32_t num_tokens) {
-  return num_tokens <= 2 ? 4 : num_tokens <= 4 ? 2 : 1;
-}
+constexpr int32_t kFusedTokens = 8;
+constexpr int32_t kFusedGroup = 4;
+
+constexpr int32_t RowsAtOnce(int32_t num_tokens) { return num_tokens <= 2 ? 4 : 2; }
 
 DI_INLINE Acc ZeroAcc() { return _mm256_setzero_ps(); }
 DI_INLINE Acc LoadAcc(const float* p) { return _mm256_loadu_ps(p); }
 DI_INLINE void StoreAcc(float* p, Acc v) { _mm256_storeu_ps(p, v); }
 DI_INLINE W LoadW(const X* p) { return _mm256_loadu_ps(p); }
 DI_INLINE void StoreW(X* p, W v) { _mm256_storeu_ps(p, v); }
-DI_INLINE Acc Dot(Acc acc, W w, const X* x) { return _mm256_fmadd_ps(w, _mm256_loadu_ps(x), acc); }
+DI_INLINE __m256 LoadX(const X* p) { return _mm256_loadu_ps(p); }
+DI_INLINE Acc Dot(Acc acc, W w, __m256 x) { return _mm256_fmadd_ps(w, x, acc); }
 
 // ((0+2)+(1+3)) + ((4+6)+(5+7)) of each.
 DI_INLINE __m128 Sum4(Acc a, Acc b, Acc c, Acc d) {
@@ -75,21 +77,22 @@ void ExpandScales(const uint8_t* scale, int64_t num_scales, uint8_t* out) {
 
 struct F8 {
   static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 8, kRowScaleBytes = 0;
-  struct Raw {
-    __m256i codes[2];
-    __m256 scale[2];
-  };
+  static constexpr int32_t kUnits = 2;
+  using Shared = __m256;  // the scale of a half chunk
+  using Raw = __m256i;
 
   F8(const uint8_t* d, const uint8_t* s) : data(d), scale(reinterpret_cast<const float*>(s)) {}
-  DI_INLINE Raw Load(int64_t chunk) const {
-    return {{LoadBytes(data + chunk * 64), LoadBytes(data + chunk * 64 + 32)},
-            {_mm256_broadcast_ss(scale + chunk * 2), _mm256_broadcast_ss(scale + chunk * 2 + 1)}};
+  DI_INLINE Shared LoadShared(int64_t chunk, int32_t unit) const {
+    return _mm256_broadcast_ss(scale + chunk * 2 + unit);
   }
-  DI_INLINE W Vector(const Raw& raw, int32_t j) const {
-    const __m256i top = _mm256_slli_epi32(raw.codes[j / 4], 24 - j % 4 * 8);
+  DI_INLINE Raw Load(int64_t chunk, int32_t unit) const {
+    return LoadBytes(data + chunk * 64 + unit * 32);
+  }
+  DI_INLINE W Vector(Raw raw, Shared shared, int32_t j) const {
+    const __m256i top = _mm256_slli_epi32(raw, 24 - j * 8);
     const __m256i bits = _mm256_and_si256(_mm256_srai_epi32(top, 4),
                                           _mm256_set1_epi32(static_cast<int32_t>(0x87f00000u)));
-    return _mm256_mul_ps(_mm256_castsi256_ps(bits), raw.scale[j / 4]);
+    return _mm256_mul_ps(_mm256_castsi256_ps(bits), shared);
   }
 
   const uint8_t* data;
@@ -99,12 +102,15 @@ struct F8 {
 // f8e4m3 with any scale: decoded one by one.
 struct F8Extreme {
   static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 2, kRowScaleBytes = 0;
+  static constexpr int32_t kUnits = 1;
+  using Shared = NothingShared;
   struct Raw {
     float values[kChunk];
   };
 
   F8Extreme(const uint8_t* d, const uint8_t* s) : data(d), scale(s) {}
-  Raw Load(int64_t chunk) const {
+  Shared LoadShared(int64_t, int32_t) const { return {}; }
+  Raw Load(int64_t chunk, int32_t) const {
     Raw raw;
     for (int32_t i = 0; i < kChunk; ++i) {
       const int32_t column = kF8Order[i];
@@ -113,7 +119,7 @@ struct F8Extreme {
     }
     return raw;
   }
-  W Vector(const Raw& raw, int32_t j) const { return _mm256_loadu_ps(raw.values + j * 8); }
+  W Vector(const Raw& raw, Shared, int32_t j) const { return _mm256_loadu_ps(raw.values + j * 8); }
 
   const uint8_t* data;
   const uint8_t* scale;  // [chunk][half], as stored
@@ -135,25 +141,26 @@ constexpr auto kF4Order = MakeF4Order();
 
 struct F4 {
   static constexpr int64_t kChunkBytes = 32, kTileScaleBytes = 0, kRowScaleBytes = 2;
+  static constexpr int32_t kUnits = 2;  // low nibbles, high nibbles
+  using Shared = NothingShared;
   struct Raw {
-    __m256i codes[2], high, low;
+    __m256i words[2];
   };
 
   F4(const uint8_t* d, const uint8_t* s) : data(d), scale(s) {}
-  DI_INLINE Raw Load(int64_t chunk) const {
-    const __m256i packed = LoadBytes(data + chunk * 32);
-    const __m256i mask = _mm256_set1_epi8(0x0f);
+  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
+  DI_INLINE Raw Load(int64_t chunk, int32_t unit) const {
     const F4ByteTable& t0 = kF4ByteTables[scale[chunk * 2]];
     const F4ByteTable& t1 = kF4ByteTables[scale[chunk * 2 + 1]];
-    return {{_mm256_and_si256(packed, mask), _mm256_and_si256(_mm256_srli_epi16(packed, 4), mask)},
-            Pair(t0.high.data(), t1.high.data()),
-            Pair(t0.low.data(), t1.low.data())};
+    const __m256i packed = LoadBytes(data + chunk * 32);
+    const __m256i codes =
+        _mm256_and_si256(unit == 0 ? packed : _mm256_srli_epi16(packed, 4), _mm256_set1_epi8(0x0f));
+    const __m256i high = _mm256_shuffle_epi8(Pair(t0.high.data(), t1.high.data()), codes);
+    const __m256i low = _mm256_shuffle_epi8(Pair(t0.low.data(), t1.low.data()), codes);
+    return {{_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)}};
   }
-  DI_INLINE W Vector(const Raw& raw, int32_t j) const {
-    const __m256i high = _mm256_shuffle_epi8(raw.high, raw.codes[j / 4]);
-    const __m256i low = _mm256_shuffle_epi8(raw.low, raw.codes[j / 4]);
-    const __m256i words =
-        j % 4 / 2 == 0 ? _mm256_unpacklo_epi8(low, high) : _mm256_unpackhi_epi8(low, high);
+  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
+    const __m256i words = raw.words[j / 2];
     const __m256i bits =
         j % 2 == 0 ? _mm256_slli_epi32(words, 16)
                    : _mm256_and_si256(words, _mm256_set1_epi32(static_cast<int32_t>(0xffff0000u)));
@@ -171,13 +178,16 @@ struct F4 {
 
 struct Bf16 {
   static constexpr int64_t kChunkBytes = 128, kTileScaleBytes = 0, kRowScaleBytes = 0;
+  static constexpr int32_t kUnits = 1;
+  using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
   };
 
   Bf16(const uint8_t* d, const uint8_t*) : data(d) {}
-  DI_INLINE Raw Load(int64_t chunk) const { return {data + chunk * 128}; }
-  DI_INLINE W Vector(const Raw& raw, int32_t j) const {
+  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
+  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 128}; }
+  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
     return LoadBf16x8(reinterpret_cast<const uint16_t*>(raw.data + j * 16));
   }
 
@@ -186,13 +196,16 @@ struct Bf16 {
 
 struct F32 {
   static constexpr int64_t kChunkBytes = 256, kTileScaleBytes = 0, kRowScaleBytes = 0;
+  static constexpr int32_t kUnits = 1;
+  using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
   };
 
   F32(const uint8_t* d, const uint8_t*) : data(d) {}
-  DI_INLINE Raw Load(int64_t chunk) const { return {data + chunk * 256}; }
-  DI_INLINE W Vector(const Raw& raw, int32_t j) const {
+  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
+  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 256}; }
+  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
     return _mm256_loadu_ps(reinterpret_cast<const float*>(raw.data + j * 32));
   }
 

@@ -31,6 +31,9 @@ constexpr int32_t kVectors = 4;
 constexpr int32_t kAccLanes = 16;
 constexpr int32_t kPanelTokens = 6;
 
+constexpr int32_t kFusedTokens = 16;
+constexpr int32_t kFusedGroup = 8;
+
 constexpr int32_t RowsAtOnce(int32_t num_tokens) { return num_tokens <= 4 ? 4 : 2; }
 
 DI_INLINE Acc ZeroAcc() { return _mm512_setzero_ps(); }
@@ -38,7 +41,8 @@ DI_INLINE Acc LoadAcc(const float* p) { return _mm512_loadu_ps(p); }
 DI_INLINE void StoreAcc(float* p, Acc v) { _mm512_storeu_ps(p, v); }
 DI_INLINE W LoadW(const X* p) { return _mm512_loadu_ps(p); }
 DI_INLINE void StoreW(X* p, W v) { _mm512_storeu_ps(p, v); }
-DI_INLINE Acc Dot(Acc acc, W w, const X* x) { return _mm512_fmadd_ps(w, _mm512_loadu_ps(x), acc); }
+DI_INLINE __m512 LoadX(const X* p) { return _mm512_loadu_ps(p); }
+DI_INLINE Acc Dot(Acc acc, W w, __m512 x) { return _mm512_fmadd_ps(w, x, acc); }
 
 #include "backend/cpu/linear/sum4_avx512.inc"
 
@@ -62,20 +66,20 @@ void ExpandScales(const uint8_t* scale, int64_t num_scales, uint8_t* out) {
 
 struct F8 {
   static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 64, kRowScaleBytes = 0;
-  struct Raw {
-    __m512i codes;
-    __m512 scale;
-  };
+  static constexpr int32_t kUnits = 1;
+  using Shared = __m512;  // scale of each lane
+  using Raw = __m512i;
 
   F8(const uint8_t* d, const uint8_t* s) : data(d), scale(reinterpret_cast<const float*>(s)) {}
-  DI_INLINE Raw Load(int64_t chunk) const {
-    return {_mm512_loadu_si512(data + chunk * 64), _mm512_loadu_ps(scale + chunk * 16)};
+  DI_INLINE Shared LoadShared(int64_t chunk, int32_t) const {
+    return _mm512_loadu_ps(scale + chunk * 16);
   }
-  DI_INLINE W Vector(const Raw& raw, int32_t j) const {
-    const __m512i top = _mm512_slli_epi32(raw.codes, 24 - j * 8);
+  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return _mm512_loadu_si512(data + chunk * 64); }
+  DI_INLINE W Vector(Raw raw, Shared shared, int32_t j) const {
+    const __m512i top = _mm512_slli_epi32(raw, static_cast<uint32_t>(24 - j * 8));
     const __m512i bits = _mm512_and_si512(_mm512_srai_epi32(top, 4),
                                           _mm512_set1_epi32(static_cast<int32_t>(0x87f00000u)));
-    return _mm512_mul_ps(_mm512_castsi512_ps(bits), raw.scale);
+    return _mm512_mul_ps(_mm512_castsi512_ps(bits), shared);
   }
 
   const uint8_t* data;
@@ -85,12 +89,15 @@ struct F8 {
 // f8e4m3 with any scale: decoded one by one.
 struct F8Extreme {
   static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 2, kRowScaleBytes = 0;
+  static constexpr int32_t kUnits = 1;
+  using Shared = NothingShared;
   struct Raw {
     float values[kChunk];
   };
 
   F8Extreme(const uint8_t* d, const uint8_t* s) : data(d), scale(s) {}
-  Raw Load(int64_t chunk) const {
+  Shared LoadShared(int64_t, int32_t) const { return {}; }
+  Raw Load(int64_t chunk, int32_t) const {
     Raw raw;
     for (int32_t i = 0; i < kChunk; ++i) {
       const int32_t column = kF8Order[i];
@@ -99,7 +106,7 @@ struct F8Extreme {
     }
     return raw;
   }
-  W Vector(const Raw& raw, int32_t j) const { return _mm512_loadu_ps(raw.values + j * 16); }
+  W Vector(const Raw& raw, Shared, int32_t j) const { return _mm512_loadu_ps(raw.values + j * 16); }
 
   const uint8_t* data;
   const uint8_t* scale;  // [chunk][half], as stored
@@ -119,20 +126,19 @@ constexpr auto kF4Order = MakeF4Order();
 
 struct F4 {
   static constexpr int64_t kChunkBytes = 32, kTileScaleBytes = 0, kRowScaleBytes = 2;
-  struct Raw {
-    __m512i words[2];
-  };
+  static constexpr int32_t kUnits = 2;
+  using Shared = NothingShared;
+  using Raw = __m512i;
 
   F4(const uint8_t* d, const uint8_t* s) : data(d), scale(s) {}
-  DI_INLINE Raw Load(int64_t chunk) const {
-    return {{Lookup(data + chunk * 32, scale[chunk * 2]),
-             Lookup(data + chunk * 32 + 16, scale[chunk * 2 + 1])}};
+  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
+  DI_INLINE Raw Load(int64_t chunk, int32_t unit) const {
+    return Lookup(data + chunk * 32 + unit * 16, scale[chunk * 2 + unit]);
   }
-  DI_INLINE W Vector(const Raw& raw, int32_t j) const {
-    const __m512i words = raw.words[j / 2];
+  DI_INLINE W Vector(Raw raw, Shared, int32_t j) const {
     const __m512i bits =
-        j % 2 == 0 ? _mm512_slli_epi32(words, 16)
-                   : _mm512_and_si512(words, _mm512_set1_epi32(static_cast<int32_t>(0xffff0000u)));
+        j % 2 == 0 ? _mm512_slli_epi32(raw, 16)
+                   : _mm512_and_si512(raw, _mm512_set1_epi32(static_cast<int32_t>(0xffff0000u)));
     return _mm512_castsi512_ps(bits);
   }
   static DI_INLINE __m512i Lookup(const uint8_t* packed, uint8_t scale) {
@@ -151,13 +157,16 @@ struct F4 {
 
 struct Bf16 {
   static constexpr int64_t kChunkBytes = 128, kTileScaleBytes = 0, kRowScaleBytes = 0;
+  static constexpr int32_t kUnits = 1;
+  using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
   };
 
   Bf16(const uint8_t* d, const uint8_t*) : data(d) {}
-  DI_INLINE Raw Load(int64_t chunk) const { return {data + chunk * 128}; }
-  DI_INLINE W Vector(const Raw& raw, int32_t j) const {
+  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
+  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 128}; }
+  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
     return LoadBf16x16(reinterpret_cast<const uint16_t*>(raw.data + j * 32));
   }
 
@@ -166,13 +175,18 @@ struct Bf16 {
 
 struct F32 {
   static constexpr int64_t kChunkBytes = 256, kTileScaleBytes = 0, kRowScaleBytes = 0;
+  static constexpr int32_t kUnits = 1;
+  using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
   };
 
   F32(const uint8_t* d, const uint8_t*) : data(d) {}
-  DI_INLINE Raw Load(int64_t chunk) const { return {data + chunk * 256}; }
-  DI_INLINE W Vector(const Raw& raw, int32_t j) const { return _mm512_loadu_ps(raw.data + j * 64); }
+  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
+  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 256}; }
+  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
+    return _mm512_loadu_ps(raw.data + j * 64);
+  }
 
   const uint8_t* data;
 };

@@ -32,6 +32,9 @@ constexpr int32_t kVectors = 2;
 constexpr int32_t kAccLanes = 16;
 constexpr int32_t kPanelTokens = 6;
 
+constexpr int32_t kFusedTokens = 16;
+constexpr int32_t kFusedGroup = 8;
+
 constexpr int32_t RowsAtOnce(int32_t num_tokens) { return num_tokens <= 4 ? 4 : 2; }
 
 DI_INLINE Acc ZeroAcc() { return _mm512_setzero_ps(); }
@@ -39,9 +42,9 @@ DI_INLINE Acc LoadAcc(const float* p) { return _mm512_loadu_ps(p); }
 DI_INLINE void StoreAcc(float* p, Acc v) { _mm512_storeu_ps(p, v); }
 DI_INLINE W LoadW(const X* p) { return _mm512_loadu_si512(p); }
 DI_INLINE void StoreW(X* p, W v) { _mm512_storeu_si512(p, v); }
-DI_INLINE Acc Dot(Acc acc, W w, const X* x) {
-  return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(w),
-                          reinterpret_cast<__m512bh>(_mm512_loadu_si512(x)));
+DI_INLINE __m512i LoadX(const X* p) { return _mm512_loadu_si512(p); }
+DI_INLINE Acc Dot(Acc acc, W w, __m512i x) {
+  return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(w), reinterpret_cast<__m512bh>(x));
 }
 
 #include "backend/cpu/linear/bf16_formats.inc"

@@ -42,6 +42,9 @@ struct TileArgs {
   float* y = nullptr;  // [num_tokens, kTileRows] out; columns >= num_rows are unspecified
 };
 
+// For weight formats without scales that the rows of a tile share.
+struct NothingShared {};
+
 struct TileKernel {
   DType x_dtype = DType::kF32;
   // Element i of a staged chunk is column column_order[i] of the chunk; null for the plain order.
