@@ -3,6 +3,8 @@
 
 Usage: tools/check_layers.py [--root DIR]
 
+Files called x_test, x_bench and test_x are tests, benchmarks and what they share.
+
 The arrows are the DEPS of the di_library() rows in src/CMakeLists.txt: a library may include itself and whatever its
 row reaches.  Tests and benchmarks of a library may use its TEST_DEPS too.  Public headers belong to the library that
 implements them; the data headers are open to all.  A third-party header may be included only in the folders that wrap
@@ -188,7 +190,7 @@ def includes_of(path):
 
 
 def is_test(path):
-    return path.stem.endswith(("_test", "_bench", "_test_util"))
+    return path.stem.endswith(("_test", "_bench")) or path.stem.startswith("test_")
 
 
 def third_party_fault(included, folder):

@@ -38,6 +38,7 @@ FILES = {
     "src/base/a.h": "#pragma once\n#include <string>\n",
     "src/base/a.cc": '#include "base/a.h"\n#include "deepinfer/status.h"\n#include <simdjson.h>\n',
     "src/base/a_test.cc": '#include <gtest/gtest.h>\n#include "base/a.h"\n',
+    "src/base/test_tree.h": "#include <gtest/gtest.h>\n",
     "src/tensor/t.h": '#include "base/a.h"\n',
     "src/tensor/t.cc": '#include "tensor/t.h"\n',
     "src/backend/b.h": '#include "tensor/t.h"\n',

@@ -50,9 +50,15 @@ class CheckStyleTest(unittest.TestCase):
 
     def test_names_that_others_own_are_allowed(self):
         for line in ('getenv("DEEPINFER_ENABLE_MTP_VARLEN")', "out.nextn_logprobs", "config.num_nextn_predict_layers",
-                     'StrCat("mtp.", i, ".norm.weight")', "// `mtp.i.norm` is the name in the file"):
+                     'StrCat("mtp.", i, ".norm.weight")', '{"image_middle", "mtp"}', "// `mtp.i.norm` is the name in the file"):
             with self.subTest(line=line):
                 self.assertEqual(self.faults("src/a.cc", line + "\n"), [])
+
+    def test_only_the_file_that_reads_variables_may_shorten_their_names(self):
+        line = '    {"USE_NEXTN_DECODE", ValueType::kInt},\n'
+        self.assertEqual(self.faults("src/engine/environment.cc", line), [])
+        self.assertEqual(len(self.faults("src/engine/config.cc", line)), 1)
+        self.assertEqual(len(self.faults("src/engine/environment.cc", "int nextn;\n")), 1)
 
     def test_the_line_and_the_right_word_are_named(self):
         self.assertEqual(self.faults("src/a.cc", "int a;\nint nextn;\n"),

@@ -65,6 +65,8 @@ inline F ToFloat(I a) { return _mm256_cvtepi32_ps(a); }
 inline I ZeroI() { return _mm256_setzero_si256(); }
 inline I LoadI(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline I SetI(int32_t x) { return _mm256_set1_epi32(x); }
+// Computes `a` here: what comes before is not reordered with what comes after.
+inline void KeepOrder(I& a) { __asm__("" : "+x"(a)); }
 inline I AddI(I a, I b) { return _mm256_add_epi32(a, b); }
 
 inline F Load(const float* p) { return _mm256_loadu_ps(p); }
