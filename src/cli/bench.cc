@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "backend/cpu/cpu_device.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/team.h"
 #include "base/file_system.h"
@@ -122,8 +123,11 @@ Result<std::string> MakeBenchCheckpoint(const std::string& folder, bool quiet) {
 }
 
 Status BenchMachine(BenchContext& context) {
-  const std::string isa_name = context.config.isa;
-  DI_ASSIGN_OR_RETURN(const cpu::Isa isa, cpu::ResolveIsa(isa_name));
+  DI_ASSIGN_OR_RETURN(cpu::Isa isa, cpu::ParseIsa(context.config.isa));
+  if (isa == cpu::Isa::kAuto) isa = cpu::WidestIsa();
+  if (!cpu::HasIsa(isa)) {
+    return InvalidArgument(StrCat("isa: this machine has no ", cpu::IsaName(isa)));
+  }
   context.limits = cpu::MeasureMachine(context.num_threads, isa);
   const cpu::MachineLimits& limits = context.limits;
   json::Value machine = json::Value::Object();
