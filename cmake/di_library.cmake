@@ -2,7 +2,8 @@
 #
 # One library a folder: src/<folder>/**.  DEPS are the project libraries it may include; they are the one
 # list of the architecture's arrows, read by tools/check_layers.py too.  LINK are third-party targets, private.
-# TESTS make the binary <name>_test with label `unit`; TEST_DEPS are further libraries that only the tests use.
+# TESTS make the binary <name>_test with label `unit`; TEST_DEPS are further libraries that only the
+# tests and benchmarks use.
 # Without SRCS the library is headers alone.
 function(di_library name)
   cmake_parse_arguments(L "" "" "DEPS;LINK;SRCS;TESTS;TEST_DEPS;BENCH" ${ARGN})
@@ -31,6 +32,9 @@ function(di_library name)
   if(DEEPINFER_BENCH AND L_BENCH)
     add_executable(${name}_bench ${L_BENCH})
     target_link_libraries(${name}_bench PRIVATE di_${name} benchmark::benchmark_main ${L_LINK})
+    foreach(d ${L_TEST_DEPS})
+      target_link_libraries(${name}_bench PRIVATE di_${d})
+    endforeach()
   endif()
 endfunction()
 

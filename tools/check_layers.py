@@ -8,8 +8,9 @@ row reaches.  Tests and benchmarks of a library may use its TEST_DEPS too.  Publ
 implements them; the data headers are open to all.  A third-party header may be included only in the folders that wrap
 it.  src/cli is the program and may include everything.
 
+The table of docs/architecture.md shows the same rows, with a layer number that no dependency exceeds.
+
 Prints one line for each fault, `file:line: what`, and exits with 1 if there is any, with 2 if it could not check.
-docs/architecture.md shows the rows as a table.
 """
 
 import argparse
@@ -57,6 +58,7 @@ THIRD_PARTY = (
 )
 
 KEYWORDS = ("DEPS", "LINK", "SRCS", "TESTS", "TEST_DEPS", "BENCH")
+TABLE_ROW = re.compile(r"^\| (\d+) \| `(\w+)` \|([^|]*)\|$")  # | 1 | `backend` | `base` `tensor` |
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
 
@@ -133,6 +135,29 @@ def check_rows(rows):
     return faults
 
 
+def check_table(rows, text):
+    """Faults of the table in docs/architecture.md against the rows."""
+    faults, layers = [], {}
+    where = "docs/architecture.md"
+    for number, line in enumerate(text.splitlines(), 1):
+        match = TABLE_ROW.match(line)
+        if not match:
+            continue
+        layer, name, deps = int(match.group(1)), match.group(2), re.findall(r"`(\w+)`", match.group(3))
+        layers[name] = layer
+        if name not in rows:
+            faults.append(f"{where}:{number}: {name} has no di_library() row in src/CMakeLists.txt")
+            continue
+        if sorted(deps) != sorted(rows[name].deps):
+            faults.append(f"{where}:{number}: {name}: the table says {' '.join(deps) or 'nothing'}, "
+                          f"src/CMakeLists.txt says {' '.join(rows[name].deps) or 'nothing'}")
+        above = [d for d in deps if layers.get(d, -1) > layer]
+        if above:
+            faults.append(f"{where}:{number}: {name} is in layer {layer}, below {' '.join(above)} that it depends on")
+    faults += [f"{where}:1: its table lacks {name}" for name in rows if name not in layers]
+    return faults
+
+
 def reach(rows, names):
     """The libraries in `names` and all that their rows reach."""
     seen, todo = set(), list(names)
@@ -192,12 +217,18 @@ class Tree:
         return sorted(p for p in top.rglob("*") if p.suffix in SOURCE_SUFFIXES and p.is_file())
 
     def check(self):
-        faults = check_rows(self.rows) + self.check_file_lists()
+        faults = check_rows(self.rows) + self.check_file_lists() + check_table(self.rows, self.table_text())
         for path in self.files("src"):
             faults += self.check_source(path)
         for path in self.files("include/deepinfer"):
             faults += self.check_public_header(path)
         return faults
+
+    def table_text(self):
+        path = self.root / "docs" / "architecture.md"
+        if not path.is_file():
+            raise CheckError(f"{path}: no such file")
+        return path.read_text(encoding="utf-8")
 
     def check_file_lists(self):
         """A listed file exists and lies in its library's folder; a source that no CMake file names is never built."""

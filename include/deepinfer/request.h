@@ -67,7 +67,8 @@ struct SamplingParams {
   std::vector<LogitBias> logit_bias;      // entries of one id add up
   std::vector<int32_t> banned_token_ids;  // never drawn
 
-  // Absent: none.  Else the number of alternatives beside the token itself, in [0, kMaxLogprobs].
+  // Absent: none.  Else the log-probability of the token, and this many of the most probable ids,
+  // the token included where it is among them; in [0, kMaxLogprobs].
   std::optional<int32_t> logprobs;         // for each output token
   std::optional<int32_t> prompt_logprobs;  // for each prompt token but the first
   LogprobsMode logprobs_mode = LogprobsMode::kRaw;

@@ -106,13 +106,14 @@ class [[nodiscard]] Result {
     if (!ok()) internal::DieOnBadResultAccess(status_);
     return *value_;
   }
-  T&& value() && {
+  // By value, so that `for (x : *List())` does not outlive the temporary.
+  T value() && {
     if (!ok()) internal::DieOnBadResultAccess(status_);
     return std::move(*value_);
   }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   const T* operator->() const { return &value(); }
   T* operator->() { return &value(); }
 

@@ -50,10 +50,9 @@ ModelOutput TextModel::Forward(backend::Stream& stream, const ModelInput& input,
 void TextModel::EnterStep(Step& step) const {
   const StepTensors& t = step.t;
   const ModelInput& in = step.input;
-  ops::EmbedStreams(step.stream, {.token_ids = in.token_ids,
-                                  .embed = weights_.embed,
-                                  .streams = t.streams,
-                                  .pre = t.pre});
+  ops::EmbedStreams(
+      step.stream,
+      {.token_ids = in.token_ids, .embed = weights_.embed, .streams = t.streams, .pre = t.pre});
   ops::RopeCosSin(step.stream, {.positions = in.batch.positions,
                                 .freqs = constants_.rope_main,
                                 .multiple = 1,
@@ -139,10 +138,8 @@ void TextModel::InjectEngram(Step& step, int32_t l) const {
   const EngramWeights& w = weights_.layers[l].engram;
   const TensorView rows = t.engram_rows.Rows(config_.engram_idx(l), 1)
                               .Reshaped({t.engram_rows.dim(1), t.engram_rows.dim(2)});
-  ops::EngramGather(step.stream, {.row_ids = rows,
-                                  .table = w.embed,
-                                  .scale = w.embed_scale,
-                                  .out = t.engram_x});
+  ops::EngramGather(step.stream,
+                    {.row_ids = rows, .table = w.embed, .scale = w.embed_scale, .out = t.engram_x});
   ops::Linear(step.stream, {.x = t.engram_x, .weight = w.wkv, .y = t.engram_kv});
   ops::EngramInject(step.stream, {.kv = t.engram_kv,
                                   .q_weight = w.q_weight,
@@ -182,24 +179,24 @@ void TextModel::Attention(Step& step, int32_t l) const {
   if (config_.is_kv_source(l)) Compress(step, l);
   if (is_index_source) Select(step, l);
 
-  const ops::PagedRecords pages =
-      is_compressed ? cache_layout_.MainRecords(step.caches, config_.kv_source(l))
-                    : ops::PagedRecords();
-  ops::SparseAttention(
-      step.stream, {.numerics = options_.numerics,
-                    .batch = step.input.batch,
-                    .q = t.q,
-                    .kv_record = t.kv_record,
-                    .ring = ring,
-                    .window = config_.sliding_window,
-                    .pages = pages,
-                    .format = cache_layout_.format(),
-                    .sel = is_compressed ? t.sel : TensorView(),
-                    .sel_count = is_compressed ? t.sel_count : TensorView(),
-                    .attn_sink = w.attn_sink,
-                    .cos_sin = cos_sin(step, l),
-                    .softmax_scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
-                    .out = t.attn_out});
+  const ops::PagedRecords pages = is_compressed
+                                      ? cache_layout_.MainRecords(step.caches, config_.kv_source(l))
+                                      : ops::PagedRecords();
+  ops::SparseAttention(step.stream,
+                       {.numerics = options_.numerics,
+                        .batch = step.input.batch,
+                        .q = t.q,
+                        .kv_record = t.kv_record,
+                        .ring = ring,
+                        .window = config_.sliding_window,
+                        .pages = pages,
+                        .format = cache_layout_.format(),
+                        .sel = is_compressed ? t.sel : TensorView(),
+                        .sel_count = is_compressed ? t.sel_count : TensorView(),
+                        .attn_sink = w.attn_sink,
+                        .cos_sin = cos_sin(step, l),
+                        .softmax_scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
+                        .out = t.attn_out});
   ops::WindowWrite(step.stream,
                    {.batch = step.input.batch, .kv_record = t.kv_record, .ring = ring});
   ops::GroupedLinear(step.stream, {.x = t.attn_out,
@@ -207,9 +204,8 @@ void TextModel::Attention(Step& step, int32_t l) const {
                                    .num_groups = config_.o_groups,
                                    .y = t.z,
                                    .output = gemm_format()});
-  ops::Linear(step.stream, {.x = t.z,
-                            .weight = w.wo_b,
-                            .y = t.attn_delta.Reshaped({t.x.dim(0), t.x.dim(1)})});
+  ops::Linear(step.stream,
+              {.x = t.z, .weight = w.wo_b, .y = t.attn_delta.Reshaped({t.x.dim(0), t.x.dim(1)})});
   step.delta = t.attn_delta;
 }
 
@@ -219,23 +215,22 @@ void TextModel::Compress(Step& step, int32_t l) const {
   const CompressorWeights& w = weights_.layers[l].compressor;
   const IndexerWeights& indexer = weights_.layers[l].indexer;
   const bool has_groups = config_.ratio(l) > 1;
-  ops::CompressKv(
-      step.stream,
-      {.batch = step.input.batch,
-       .compress_ratio = config_.ratio(l),
-       .x = t.x,
-       .wkv = w.wkv,
-       .wgate = w.wgate,
-       .norm = w.norm,
-       .wk = indexer.wk,
-       .k_norm = indexer.k_norm,
-       .cos_sin = has_groups ? t.cos_sin_group : t.cos_sin_compress,
-       .rms_norm_eps = config_.rms_norm_eps,
-       .format = cache_layout_.format(),
-       .group = has_groups ? cache_layout_.GroupRing(step.caches, l) : ops::RingView(),
-       .main_pages = cache_layout_.MainRecords(step.caches, l),
-       .key_pages = config_.owns_index_k(l) ? cache_layout_.IndexKeys(step.caches, l)
-                                            : ops::PagedRecords()});
+  ops::CompressKv(step.stream,
+                  {.batch = step.input.batch,
+                   .compress_ratio = config_.ratio(l),
+                   .x = t.x,
+                   .wkv = w.wkv,
+                   .wgate = w.wgate,
+                   .norm = w.norm,
+                   .wk = indexer.wk,
+                   .k_norm = indexer.k_norm,
+                   .cos_sin = has_groups ? t.cos_sin_group : t.cos_sin_compress,
+                   .rms_norm_eps = config_.rms_norm_eps,
+                   .format = cache_layout_.format(),
+                   .group = has_groups ? cache_layout_.GroupRing(step.caches, l) : ops::RingView(),
+                   .main_pages = cache_layout_.MainRecords(step.caches, l),
+                   .key_pages = config_.owns_index_k(l) ? cache_layout_.IndexKeys(step.caches, l)
+                                                        : ops::PagedRecords()});
 }
 
 // Entries that the rows of this and the following layers attend to (model.md 8).  Rows are scored
@@ -245,8 +240,8 @@ void TextModel::Select(Step& step, int32_t l) const {
   const int32_t ratio = config_.ratio(l);
   const int32_t num_tokens = step.input.batch.num_tokens;
   const int32_t max_entries = std::max(1, step.input.max_seqlen_k / ratio);
-  const auto max_rows = static_cast<int32_t>(
-      std::min<int64_t>(num_tokens, t.scores.num_elements() / max_entries));
+  const auto max_rows =
+      static_cast<int32_t>(std::min<int64_t>(num_tokens, t.scores.num_elements() / max_entries));
   const bool inherits = config_.uses_candidates(l);
   const bool publishes = l == config_.candidate_source_layer_id;
   for (int32_t begin = 0; begin < num_tokens; begin += max_rows) {

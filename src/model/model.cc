@@ -24,8 +24,8 @@ Result<ModelOptions> ResolveOptions(const ModelConfig& config, ModelOptions opti
         Limit{"max_num_logit_rows", options.max_num_logit_rows, 1, 1 << 20},
         Limit{"max_rollback_tokens", options.max_rollback_tokens, 0, 1 << 16}}) {
     if (limit.value < limit.min || limit.value > limit.max) {
-      return InvalidArgument(StrCat(limit.name, ": expected ", limit.min, "..", limit.max, ", got ",
-                                    limit.value));
+      return InvalidArgument(
+          StrCat(limit.name, ": expected ", limit.min, "..", limit.max, ", got ", limit.value));
     }
   }
   return options;
@@ -50,15 +50,15 @@ Status CheckCompressedIds(const ModelConfig& config, std::span<const int32_t> co
     size = std::max<int64_t>(size, int64_t{id} + 1);
   }
   if (size != config.engram_compressed_vocab_size) {
-    return InvalidArgument(
-        StrCat("text_config.engram_compressed_vocab_size: expected ", size,
-               " (derived from the tokenizer), got ", config.engram_compressed_vocab_size));
+    return InvalidArgument(StrCat("text_config.engram_compressed_vocab_size: expected ", size,
+                                  " (derived from the tokenizer), got ",
+                                  config.engram_compressed_vocab_size));
   }
   if (config.engram_pad_token_id >= static_cast<int64_t>(compressed_ids.size())) {
-    return InvalidArgument(StrCat("text_config.engram_pad_token_id: expected an id of the "
-                                  "tokenizer (0..",
-                                  compressed_ids.size() - 1, "), got ",
-                                  config.engram_pad_token_id));
+    return InvalidArgument(
+        StrCat("text_config.engram_pad_token_id: expected an id of the "
+               "tokenizer (0..",
+               compressed_ids.size() - 1, "), got ", config.engram_pad_token_id));
   }
   return OkStatus();
 }

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "backend/ops/streams.h"
+#include "backend/ops/linear.h"
 #include "model/cache_layout.h"
 #include "model/model.h"
 #include "model/model_config.h"

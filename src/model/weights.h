@@ -50,18 +50,19 @@ struct CompressorWeights {
 };
 
 struct IndexerWeights {
-  ops::WeightView wk;            // [index_head_dim, head_dim]                   bf16; index-k sources
-  TensorView k_norm;             // [index_head_dim]                             bf16; index-k sources
-  ops::WeightView wq_b;          // [index_n_heads * index_head_dim, q_lora_rank]  f8e4m3; index sources
+  ops::WeightView wk;    // [index_head_dim, head_dim]                   bf16; index-k sources
+  TensorView k_norm;     // [index_head_dim]                             bf16; index-k sources
+  ops::WeightView wq_b;  // [index_n_heads * index_head_dim, q_lora_rank]  f8e4m3; index sources
   ops::WeightView weights_proj;  // [index_n_heads, hidden_size]                 bf16; index sources
 };
 
 struct MoeWeights {
-  ops::WeightView gate;                     // [n_routed_experts, hidden_size]  bf16
-  TensorView bias;                          // [n_routed_experts]               f32
-  TensorView bias_vl;                       // [n_routed_experts]               f32; of image rows
-  std::vector<ops::ExpertWeights> experts;  // [n_routed_experts], intermediate moe_intermediate_size
-  ops::ExpertWeights shared_experts;        // intermediate shared_intermediate_size()
+  ops::WeightView gate;  // [n_routed_experts, hidden_size]  bf16
+  TensorView bias;       // [n_routed_experts]               f32
+  TensorView bias_vl;    // [n_routed_experts]               f32; of image rows
+  std::vector<ops::ExpertWeights>
+      experts;                        // [n_routed_experts], intermediate moe_intermediate_size
+  ops::ExpertWeights shared_experts;  // intermediate shared_intermediate_size()
 };
 
 // Engram layers.  K = engram_rows_per_token().

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "base/check.h"
 #include "backend/ops/checks.h"
+#include "base/check.h"
 
 namespace deepinfer::model {
 namespace {

@@ -28,15 +28,15 @@ struct StepTensors {
   TensorView cos_sin_main;      // [T, Rd/2, 2]         f32; layers with ratio 0
   TensorView cos_sin_compress;  // [T, Rd/2, 2]         f32; all other layers
   TensorView cos_sin_group;     // [T, Rd/2, 2]         f32; at the first token of a group of two
-  TensorView sel;               // [T, min(index_topk, max_model_len)]  i32; of the last index source
-  TensorView sel_count;         // [T]                                  i32
-  TensorView cand;              // [T, candidate_topk_blocks or fewer]  i32; of the candidate source
-  TensorView cand_count;        // [T]                                  i32
-  TensorView engram_rows;       // [engram layers, T, K]       i64
-  TensorView x;                 // [T, hidden_size]  act; input of a sublayer
-  TensorView x_quant;           // [T, hidden_size]  bf16; mode P only
-  TensorView attn_delta;        // [T, 1, hidden_size]  act; output of the attention sublayer
-  TensorView moe_delta;         // [T, A + 1, hidden_size]  act; of the experts, shared one last
+  TensorView sel;          // [T, min(index_topk, max_model_len)]  i32; of the last index source
+  TensorView sel_count;    // [T]                                  i32
+  TensorView cand;         // [T, candidate_topk_blocks or fewer]  i32; of the candidate source
+  TensorView cand_count;   // [T]                                  i32
+  TensorView engram_rows;  // [engram layers, T, K]       i64
+  TensorView x;            // [T, hidden_size]  act; input of a sublayer
+  TensorView x_quant;      // [T, hidden_size]  bf16; mode P only
+  TensorView attn_delta;   // [T, 1, hidden_size]  act; output of the attention sublayer
+  TensorView moe_delta;    // [T, A + 1, hidden_size]  act; of the experts, shared one last
 
   // Attention.
   TensorView qr;         // [T, q_lora_rank]  act

@@ -75,8 +75,8 @@ CaseAgreement Replay(TestModel& model, const GoldenCase& golden) {
   std::vector<Row> rows = model.Feed(0, golden.prompt_ids, model.model().options().max_num_tokens);
   for (size_t i = 0; i < golden.prompt_logprobs.size(); ++i) {
     const double ours = LogSoftmax(rows[i])[golden.prompt_ids[i + 1]];
-    agreement.rows.push_back({StrCat(golden.name, " prompt row ", i),
-                              std::fabs(ours - golden.prompt_logprobs[i])});
+    agreement.rows.push_back(
+        {StrCat(golden.name, " prompt row ", i), std::fabs(ours - golden.prompt_logprobs[i])});
   }
   Row last = rows.back();
   for (size_t i = 0; i < golden.greedy_ids.size(); ++i) {
@@ -86,8 +86,8 @@ CaseAgreement Replay(TestModel& model, const GoldenCase& golden) {
     if (IsNearTie(golden.steps[i])) break;
     if (ours != golden.greedy_ids[i]) {
       agreement.greedy_agrees = false;
-      agreement.greedy_message = StrCat(golden.name, " step ", i, ": expected id ",
-                                        golden.greedy_ids[i], ", got ", ours);
+      agreement.greedy_message =
+          StrCat(golden.name, " step ", i, ": expected id ", golden.greedy_ids[i], ", got ", ours);
       break;
     }
     if (i + 1 < golden.greedy_ids.size()) last = model.Step({{0, {ours}}}).front();
@@ -114,8 +114,8 @@ LayerAgreement ReplayLayers(TestModel& model, const GoldenCase& golden) {
       }
       agreement.values.push_back({layer.layer, position.position, norm.value()});
     }
-    agreement.rms_relative.push_back(
-        std::fabs(recorder.Rms(layer.layer) - layer.stream_rms) / layer.stream_rms);
+    agreement.rms_relative.push_back(std::fabs(recorder.Rms(layer.layer) - layer.stream_rms) /
+                                     layer.stream_rms);
   }
   for (const GoldenHidden& hidden : golden.final_hidden) {
     RelativeNorm norm;

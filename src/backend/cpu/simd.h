@@ -23,8 +23,13 @@
              "avx512bf16,amx-tile,"                                                         \
              "amx-bf16,amx-int8")))
 #define DI_INLINE inline __attribute__((always_inline))
+// Loops over registers must be unrolled whole, or the registers become memory.
+#define DI_UNROLL _Pragma("GCC unroll 64")
 
 namespace deepinfer::cpu {
+
+// Asks for the cache line at `p`, which need not be mapped.
+DI_INLINE void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
 // Sum of the 8 lanes, always in the order ((0+4)+(2+6)) + ((1+5)+(3+7)).
 DI_TARGET_AVX2 DI_INLINE float SumLanes(__m256 v) {

@@ -14,8 +14,7 @@ void RopeCosSin(backend::Stream& stream, const ops::RopeCosSinArgs& args) {
   float* out = args.cos_sin.as<float>();
   const auto rows = [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t row = begin; row < end; ++row) {
-      const float position =
-          static_cast<float>(positions[row] / args.multiple * args.multiple);
+      const float position = static_cast<float>(positions[row] / args.multiple * args.multiple);
       float* pair = out + row * num_pairs * 2;
       for (int64_t i = 0; i < num_pairs; ++i) {
         // The product is rounded to fp32 before the reduction: that is the model's angle.

@@ -14,7 +14,9 @@ namespace deepinfer::cpu {
 
 // x [M, K] f32 or bf16, rows contiguous; weight [N, K] in any stored format; y [M, N] f32 with rows
 // `y_stride` elements apart (>= N), not rounded.
-void ProjectF32(CpuStream& stream, const TensorView& x, const ops::WeightView& weight, float* y,
-                int64_t y_stride);
+//
+// Intermediate arrays come from `arena`, which is the op's (CpuStream::NewOpArena).
+void ProjectF32(CpuStream& stream, Arena& arena, const TensorView& x, const ops::WeightView& weight,
+                float* y, int64_t y_stride);
 
 }  // namespace deepinfer::cpu

@@ -21,9 +21,9 @@
 #include <cstring>
 #include <limits>
 
-#define DI_AVX2_BEGIN                                                               \
-  _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt\")") \
-  namespace deepinfer::cpu::avx2 {
+#define DI_AVX2_BEGIN         \
+  _Pragma("GCC push_options") \
+      _Pragma("GCC target(\"avx2,fma,f16c,bmi2\")") namespace deepinfer::cpu::avx2 {
 #define DI_AVX2_END \
   }                 \
   _Pragma("GCC pop_options")
@@ -69,8 +69,7 @@ inline void Store(float* p, F v) { _mm256_storeu_ps(p, v); }
 inline I RoundedBf16Bits(F v) {
   const I bits = _mm256_castps_si256(v);
   const I lsb = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  const I rounded =
-      _mm256_add_epi32(bits, _mm256_add_epi32(lsb, _mm256_set1_epi32(0x7fff)));
+  const I rounded = _mm256_add_epi32(bits, _mm256_add_epi32(lsb, _mm256_set1_epi32(0x7fff)));
   const I quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
   const I is_nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
   return _mm256_blendv_epi8(rounded, quiet, is_nan);
@@ -132,9 +131,8 @@ inline F LoadTwiceF4(const uint8_t* p) {
   std::memcpy(&word, p, sizeof(word));
   const __m128i packed = _mm_cvtsi32_si128(word);
   const __m128i mask = _mm_set1_epi8(0x0f);
-  const __m128i codes =
-      _mm_unpacklo_epi8(_mm_and_si128(packed, mask),
-                        _mm_and_si128(_mm_srli_epi16(packed, 4), mask));
+  const __m128i codes = _mm_unpacklo_epi8(_mm_and_si128(packed, mask),
+                                          _mm_and_si128(_mm_srli_epi16(packed, 4), mask));
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_shuffle_epi8(twice, codes)));
 }
 

@@ -9,17 +9,19 @@
 #include <cstring>
 #include <limits>
 
-// g++ 12 takes the deliberately undefined operands in its own AVX-512 header for uninitialised reads,
-// so that one warning is off here.
-#define DI_AVX512_BEGIN                                                                  \
-  _Pragma("GCC push_options") _Pragma("GCC diagnostic push")                             \
-      _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                        \
-          _Pragma("GCC diagnostic ignored \"-Wuninitialized\"") _Pragma(                 \
-              "GCC target(\"avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl\")") \
-  namespace deepinfer::cpu::avx512 {
-#define DI_AVX512_END                                             \
-  }                                                               \
-  _Pragma("GCC diagnostic pop") _Pragma("GCC pop_options")
+// g++ 12 takes the deliberately undefined operands in its own AVX-512 header for uninitialised
+// reads, so that warning is off here.
+#define DI_AVX512_WARNINGS_OFF                                                               \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"") \
+      _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")
+#define DI_AVX512_TARGET \
+  _Pragma("GCC target(\"avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl\")")
+#define DI_AVX512_BEGIN                              \
+  DI_AVX512_WARNINGS_OFF _Pragma("GCC push_options") \
+      DI_AVX512_TARGET namespace deepinfer::cpu::avx512 {
+#define DI_AVX512_END \
+  }                   \
+  _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
 
 #ifndef DI_UNROLL
 #define DI_UNROLL _Pragma("GCC unroll 32")
@@ -62,14 +64,13 @@ inline void Store(float* p, F v) { _mm512_storeu_ps(p, v); }
 inline I RoundedBf16Bits(F v) {
   const I bits = _mm512_castps_si512(v);
   const I lsb = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const I rounded =
-      _mm512_add_epi32(bits, _mm512_add_epi32(lsb, _mm512_set1_epi32(0x7fff)));
+  const I rounded = _mm512_add_epi32(bits, _mm512_add_epi32(lsb, _mm512_set1_epi32(0x7fff)));
   const __mmask16 is_nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
   return _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
 }
 inline F RoundToBf16(F v) {
-  return _mm512_castsi512_ps(_mm512_and_si512(
-      RoundedBf16Bits(v), _mm512_set1_epi32(static_cast<int32_t>(0xffff0000u))));
+  return _mm512_castsi512_ps(
+      _mm512_and_si512(RoundedBf16Bits(v), _mm512_set1_epi32(static_cast<int32_t>(0xffff0000u))));
 }
 inline void Store(uint16_t* p, F v) {
   const __m256i packed = _mm512_cvtepi32_epi16(_mm512_srli_epi32(RoundedBf16Bits(v), 16));
@@ -110,9 +111,8 @@ inline F LoadTwiceF4(const uint8_t* p) {
   const __m128i twice = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
   const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
   const __m128i mask = _mm_set1_epi8(0x0f);
-  const __m128i codes =
-      _mm_unpacklo_epi8(_mm_and_si128(packed, mask),
-                        _mm_and_si128(_mm_srli_epi16(packed, 4), mask));
+  const __m128i codes = _mm_unpacklo_epi8(_mm_and_si128(packed, mask),
+                                          _mm_and_si128(_mm_srli_epi16(packed, 4), mask));
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_shuffle_epi8(twice, codes)));
 }
 

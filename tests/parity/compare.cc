@@ -1,0 +1,189 @@
+#include "parity/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/check.h"
+#include "base/strings.h"
+#include "tensor/quantize.h"
+
+namespace deepinfer::parity {
+namespace {
+
+// Size of one unit in the last place at `magnitude`.
+double UlpAt(double magnitude, int32_t mantissa_bits) {
+  if (magnitude < kTiny) return kTiny;
+  return std::ldexp(1.0, static_cast<int32_t>(std::floor(std::log2(magnitude))) - mantissa_bits);
+}
+
+struct RowError {
+  double rel_norm = 0;
+  double max_ulp = 0;
+  int64_t num_different = 0;
+  bool is_class_mismatch = false;  // finite here, NaN or infinity there
+};
+
+RowError Measure(const std::vector<float>& expected, const std::vector<float>& actual,
+                 int32_t mantissa_bits) {
+  RowError error;
+  double sum_error = 0, sum_expected = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double b = expected[i], a = actual[i];
+    if (!std::isfinite(b) || !std::isfinite(a)) {
+      const bool is_same = std::isnan(b) ? std::isnan(a) : a == b;
+      error.is_class_mismatch |= !is_same;
+      continue;
+    }
+    sum_expected += b * b;
+    if (a != b) ++error.num_different;
+    if (std::fabs(a - b) > kTiny) sum_error += (a - b) * (a - b);
+  }
+  const double rms = std::sqrt(sum_expected / std::max<size_t>(expected.size(), 1));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double b = expected[i], a = actual[i];
+    if (!std::isfinite(b) || !std::isfinite(a) || std::fabs(a - b) <= kTiny) continue;
+    const double ulp = UlpAt(std::max(std::fabs(b), rms), mantissa_bits);
+    error.max_ulp = std::max(error.max_ulp, std::fabs(a - b) / ulp);
+  }
+  error.rel_norm = sum_error == 0 ? 0 : std::sqrt(sum_error / std::max(sum_expected, 1e-60));
+  return error;
+}
+
+std::string Judge(const RowError& error, const Tolerance& tolerance, bool with_ulp) {
+  if (error.is_class_mismatch) return "a number here is NaN or infinite there";
+  if (error.rel_norm > tolerance.rel_norm) {
+    return StrCat("rel_norm ", error.rel_norm, " > ", tolerance.rel_norm);
+  }
+  if (with_ulp && error.max_ulp > tolerance.max_ulp) {
+    return StrCat("max_ulp ", error.max_ulp, " > ", tolerance.max_ulp);
+  }
+  return "";
+}
+
+std::vector<float> RowOf(const HostTensor& tensor, int64_t row, int64_t width) {
+  std::vector<float> values(width);
+  for (int64_t i = 0; i < width; ++i) values[i] = tensor.GetF32(row * width + i);
+  return values;
+}
+
+std::string CompareRows(const Compare& compare, const HostTensor& expected,
+                        const HostTensor& actual) {
+  const bool is_quantized = compare.kind == Compare::Kind::kQuantized;
+  const int32_t mantissa_bits = expected.dtype == DType::kF32 ? 23 : 7;
+  const int64_t num_rows = expected.shape[0];
+  const int64_t width = num_rows == 0 ? 0 : expected.num_elements() / num_rows;
+  int64_t num_different = 0;
+  for (int64_t row = 0; row < num_rows; ++row) {
+    const RowError error =
+        Measure(RowOf(expected, row, width), RowOf(actual, row, width), mantissa_bits);
+    const std::string text = Judge(error, compare.tolerance, !is_quantized);
+    if (!text.empty()) return StrCat("row ", row, ": ", text);
+    num_different += error.num_different;
+  }
+  const double share = static_cast<double>(num_different) /
+                       static_cast<double>(std::max<int64_t>(expected.num_elements(), 1));
+  if (is_quantized && share > compare.tolerance.mismatch) {
+    return StrCat("share of different codes ", share, " > ", compare.tolerance.mismatch);
+  }
+  return "";
+}
+
+struct RegionBytes {
+  int64_t data = 0, scales = 0;
+};
+
+RegionBytes BytesOf(const Region& region) {
+  switch (region.kind) {
+    case Region::Kind::kFp8:
+      return {region.width, region.width / kQ8Group};
+    case Region::Kind::kFp4Main:
+      return {region.width / 2, region.width / kQ4sGroup};
+    case Region::Kind::kIndexKey:
+      return {region.width / 2, region.width / kQ4xGroup};
+    case Region::Kind::kF32:
+      return {region.width * int64_t{sizeof(float)}, 0};
+  }
+  return {};
+}
+
+std::vector<float> Decode(const Region& region, const HostTensor& pool) {
+  std::vector<float> values(region.width);
+  const uint8_t* data = pool.bytes.data() + region.begin;
+  const uint8_t* scales = pool.bytes.data() + region.scales_begin;
+  switch (region.kind) {
+    case Region::Kind::kFp8:
+      DequantizeQ8(data, scales, region.width, values.data());
+      break;
+    case Region::Kind::kFp4Main:
+      DequantizeQ4s(data, scales, region.width, values.data());
+      break;
+    case Region::Kind::kIndexKey:
+      DequantizeQ4x(data, scales, region.width, values.data());
+      break;
+    case Region::Kind::kF32:
+      std::copy_n(reinterpret_cast<const float*>(data), region.width, values.data());
+      break;
+  }
+  return values;
+}
+
+std::string CompareRecords(const Compare& compare, const HostTensor& expected,
+                           const HostTensor& actual) {
+  HostTensor rest = actual;  // with the regions replaced: all else must be equal
+  int64_t num_different = 0, num_values = 0;
+  for (size_t i = 0; i < compare.regions.size(); ++i) {
+    const Region& region = compare.regions[i];
+    const RegionBytes bytes = BytesOf(region);
+    std::copy_n(expected.bytes.begin() + region.begin, bytes.data,
+                rest.bytes.begin() + region.begin);
+    std::copy_n(expected.bytes.begin() + region.scales_begin, bytes.scales,
+                rest.bytes.begin() + region.scales_begin);
+    const bool is_f32 = region.kind == Region::Kind::kF32;
+    const RowError error = Measure(Decode(region, expected), Decode(region, actual), 23);
+    const std::string text = Judge(error, compare.tolerance, is_f32);
+    if (!text.empty()) return StrCat("record ", i, " at byte ", region.begin, ": ", text);
+    if (!is_f32) num_different += error.num_different;
+    num_values += region.width;
+  }
+  const double share =
+      static_cast<double>(num_different) / static_cast<double>(std::max<int64_t>(num_values, 1));
+  if (share > compare.tolerance.mismatch) {
+    return StrCat("share of different codes ", share, " > ", compare.tolerance.mismatch);
+  }
+  const std::string text = BitwiseDifference(expected, rest);
+  return text.empty() ? "" : StrCat("outside of the records: ", text);
+}
+
+}  // namespace
+
+std::string BitwiseDifference(const HostTensor& expected, const HostTensor& actual) {
+  DI_CHECK(expected.bytes.size() == actual.bytes.size(), "sizes ", expected.bytes.size(), " and ",
+           actual.bytes.size());
+  const auto [e, a] =
+      std::mismatch(expected.bytes.begin(), expected.bytes.end(), actual.bytes.begin());
+  if (e == expected.bytes.end()) return "";
+  const int64_t byte = e - expected.bytes.begin();
+  const int64_t element = byte * 8 / BitsOf(expected.dtype);
+  std::string text = StrCat("element ", element, " of ", expected.num_elements());
+  if (expected.dtype == DType::kF32 || expected.dtype == DType::kBF16) {
+    return StrCat(text, ": expected ", expected.GetF32(element), ", got ", actual.GetF32(element));
+  }
+  return StrCat(text, ": expected byte ", int32_t{*e}, ", got ", int32_t{*a});
+}
+
+std::string Difference(const Compare& compare, const HostTensor& expected,
+                       const HostTensor& actual) {
+  switch (compare.kind) {
+    case Compare::Kind::kBitwise:
+      return BitwiseDifference(expected, actual);
+    case Compare::Kind::kNumbers:
+    case Compare::Kind::kQuantized:
+      return CompareRows(compare, expected, actual);
+    case Compare::Kind::kRecords:
+      return CompareRecords(compare, expected, actual);
+  }
+  return "";
+}
+
+}  // namespace deepinfer::parity
