@@ -263,7 +263,7 @@ def _deltas(handle: _native.RequestHandle) -> Iterator[TokenDelta]:
             delta = handle.next()
             assert delta is not None  # waits for ever
             if delta.error is not None:
-                raise _native.exception_for(delta.error.kind, delta.error.message)
+                raise _native.exception_for(delta.error.code, delta.error.message)
             yield delta
             if delta.finish_reason is not None:
                 return
