@@ -128,21 +128,22 @@ Status BenchMachine(BenchContext& context) {
   if (!cpu::HasIsa(isa)) {
     return InvalidArgument(StrCat("isa: this machine has no ", cpu::IsaName(isa)));
   }
-  context.limits = cpu::MeasureMachine(context.num_threads, isa);
+  cpu::Team team(context.num_threads);
+  DI_ASSIGN_OR_RETURN(context.limits, cpu::MeasureMachine(team, isa));
   const cpu::MachineLimits& limits = context.limits;
   json::Value machine = json::Value::Object();
   machine.Set("num_threads", context.num_threads);
   machine.Set("isa", cpu::IsaName(isa));
-  machine.Set("read_gb_per_second", limits.read_bytes_per_second / 1e9);
-  machine.Set("f32_gflops", limits.f32_flops_per_second / 1e9);
-  machine.Set("bf16_gflops", limits.bf16_flops_per_second / 1e9);
+  machine.Set("read_gb_per_second", limits.read_bytes_per_s / 1e9);
+  machine.Set("f32_gflops", limits.f32_flops_per_s / 1e9);
+  machine.Set("bf16_gflops", limits.bf16_flops_per_s / 1e9);
   context.report.Set("machine", std::move(machine));
   if (!context.json) {
     std::printf("machine: %d threads, %s: reads %.1f GB/s, multiply-add peak f32 %.0f GFLOP/s",
                 context.num_threads, std::string(cpu::IsaName(isa)).c_str(),
-                limits.read_bytes_per_second / 1e9, limits.f32_flops_per_second / 1e9);
-    if (limits.bf16_flops_per_second > 0) {
-      std::printf(", bf16 %.0f GFLOP/s", limits.bf16_flops_per_second / 1e9);
+                limits.read_bytes_per_s / 1e9, limits.f32_flops_per_s / 1e9);
+    if (limits.bf16_flops_per_s > 0) {
+      std::printf(", bf16 %.0f GFLOP/s", limits.bf16_flops_per_s / 1e9);
     }
     std::printf("\n");
   }

@@ -170,10 +170,10 @@ Status BenchKernels(BenchContext& context) {
   DI_ASSIGN_OR_RETURN(const std::unique_ptr<KernelBench> bench, KernelBench::Create(context));
   const bool is_f32 = context.config.numerics == Numerics::kFp32;
   const DType act = is_f32 ? DType::kF32 : DType::kBF16;
-  const double peak = is_f32 || context.limits.bf16_flops_per_second == 0
-                          ? context.limits.f32_flops_per_second
-                          : context.limits.bf16_flops_per_second;
-  const double bandwidth = context.limits.read_bytes_per_second;
+  const double peak = is_f32 || context.limits.bf16_flops_per_s == 0
+                          ? context.limits.f32_flops_per_s
+                          : context.limits.bf16_flops_per_s;
+  const double bandwidth = context.limits.read_bytes_per_s;
   json::Value rows = json::Value::Array();
   if (!context.json) {
     std::printf(

@@ -164,14 +164,14 @@ Result<ModelFigures> MeasureModel(BenchContext& context) {
     figures.kernels_ms = 1e3 * (active.f8_bytes / rates.f8_bytes_per_second +
                                 active.f4_bytes / rates.f4_bytes_per_second +
                                 active.bf16_bytes / rates.bf16_bytes_per_second +
-                                active.f32_bytes / context.limits.read_bytes_per_second);
+                                active.f32_bytes / context.limits.read_bytes_per_s);
   }
   figures.prefill_flops =
       2 * (active.num_multiply_adds * kPrefillTokens + active.head_multiply_adds);
   const bool is_f32 = config.numerics == Numerics::kFp32;
-  figures.peak = is_f32 || context.limits.bf16_flops_per_second == 0
-                     ? context.limits.f32_flops_per_second
-                     : context.limits.bf16_flops_per_second;
+  figures.peak = is_f32 || context.limits.bf16_flops_per_s == 0
+                     ? context.limits.f32_flops_per_s
+                     : context.limits.bf16_flops_per_s;
   return figures;
 }
 
@@ -202,7 +202,7 @@ void PrintFigures(const ModelFigures& f, double bandwidth) {
 
 Status BenchModel(BenchContext& context) {
   DI_ASSIGN_OR_RETURN(const ModelFigures f, MeasureModel(context));
-  const double bandwidth = context.limits.read_bytes_per_second;
+  const double bandwidth = context.limits.read_bytes_per_s;
   json::Value report = json::Value::Object();
   report.Set("decode_batch_1_ms", f.decode1_ms);
   report.Set("decode_batch_1_wall_ms", f.decode1_wall_ms);
