@@ -144,17 +144,23 @@ void EngineLoop::Deliver(StepTask& task) {
     if (!router_.Route(update, result)) continue;
     // A stop string ends a sequence that the scheduler would go on with.
     scheduler_.Finish(update.seq_id, FinishReason::kStop);
-    ++totals_.num_requests_finished_total;
-    if (update.finish_reason == FinishReason::kError) ++totals_.num_requests_failed_total;
-    inbox_->RequestEnded();
+    CountEnd(update.finish_reason == FinishReason::kError);
   }
+  PublishMetrics();
+  router_.Flush();
 }
 
 void EngineLoop::EndRequest(int64_t seq_id, FinishReason reason, Status error) {
+  if (!router_.Contains(seq_id)) return;  // it had ended
   if (health().ok()) scheduler_.Finish(seq_id, reason);
-  if (!router_.End(seq_id, reason, std::move(error))) return;  // it had ended
+  CountEnd(reason == FinishReason::kError);
+  PublishMetrics();
+  router_.End(seq_id, reason, std::move(error));
+}
+
+void EngineLoop::CountEnd(bool has_failed) {
   ++totals_.num_requests_finished_total;
-  if (reason == FinishReason::kError) ++totals_.num_requests_failed_total;
+  if (has_failed) ++totals_.num_requests_failed_total;
   inbox_->RequestEnded();
 }
 
@@ -166,11 +172,9 @@ void EngineLoop::Fail(Status why) {
     const std::lock_guard lock(mutex_);
     if (health_.ok()) health_ = status;
   }
-  const int64_t num_requests = static_cast<int64_t>(router_.num_requests());
+  for (size_t i = 0; i < router_.num_requests(); ++i) CountEnd(/*has_failed=*/true);
+  PublishMetrics();
   router_.EndAll(FinishReason::kError, status);
-  totals_.num_requests_finished_total += num_requests;
-  totals_.num_requests_failed_total += num_requests;
-  for (int64_t i = 0; i < num_requests; ++i) inbox_->RequestEnded();
 }
 
 void EngineLoop::PublishMetrics() {

@@ -54,6 +54,7 @@ class EngineLoop {
   void PlanSteps();
   void FinishStep();
   void Deliver(StepTask& task);
+  void CountEnd(bool has_failed);
   void EndRequest(int64_t seq_id, FinishReason reason, Status error);
   void Fail(Status why);
   void PublishMetrics();

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "backend/all/registry.h"
+#include "backend/op_table.h"
+#include "backend/stream.h"
 #include "base/file_system.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -42,6 +44,17 @@ Status CheckVocabulary(const tokenizer::Tokenizer& tokenizer, const model::Model
   return OkStatus();
 }
 
+// A device without a kernel for some op is found out now, not in the middle of a request.
+Status CheckOps(backend::Device& device) {
+  std::vector<std::string> missing;
+  for (const std::string_view op : backend::MissingOps(device.CreateStream()->ops())) {
+    missing.emplace_back(op);
+  }
+  if (missing.empty()) return OkStatus();
+  return Unimplemented(
+      StrCat("device ", device.properties().name, " has no kernels for: ", StrJoin(missing, ", ")));
+}
+
 // A published way to name backends that are called otherwise here.
 std::string DeviceName(const std::string& device) { return device == "nvidia" ? "cuda" : device; }
 
@@ -62,6 +75,7 @@ Result<EngineParts> LoadEngineParts(const EngineConfig& config) {
   DI_ASSIGN_OR_RETURN(parts.device, backend::CreateDevice({.name = DeviceName(config.device),
                                                            .num_threads = config.num_threads,
                                                            .isa = config.isa}));
+  DI_RETURN_IF_ERROR(CheckOps(*parts.device));
   DI_ASSIGN_OR_RETURN(const model::ModelConfig model_config, LoadModelConfig(fs, folder.path));
   DI_ASSIGN_OR_RETURN(GenerationConfig generation, LoadGenerationConfig(fs, folder.path));
   DI_ASSIGN_OR_RETURN(parts.tokenizer, tokenizer::Tokenizer::Load(fs, folder.path));
