@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -57,25 +58,26 @@ struct Limits {
 // Invariant: strings made by Parse are valid UTF-8.
 class Value {
  public:
-  Value() = default;                                            // null
-  Value(std::nullptr_t) {}                                      // NOLINT: implicit on purpose
-  Value(std::string text) : data_(std::move(text)) {}           // NOLINT: implicit on purpose
-  Value(std::string_view text) : data_(std::string(text)) {}    // NOLINT: implicit on purpose
-  Value(const char* text) : data_(std::string(text)) {}         // NOLINT: implicit on purpose
-  Value(std::vector<Value> items) : data_(std::move(items)) {}  // NOLINT: implicit on purpose
-  Value(std::same_as<bool> auto value) : data_(value) {}        // NOLINT: implicit on purpose
-  Value(std::floating_point auto value)                         // NOLINT: implicit on purpose
-      : Value(FromDouble(static_cast<double>(value))) {}
+  // Bodies stand below Member: clang wants to see it whole.
+  Value();                          // null
+  Value(std::nullptr_t);            // NOLINT: implicit on purpose, like the rest
+  Value(std::string text);          // NOLINT
+  Value(std::string_view text);     // NOLINT
+  Value(const char* text);          // NOLINT
+  Value(std::vector<Value> items);  // NOLINT
+  template <std::same_as<bool> T>
+  Value(T value);  // NOLINT
+  template <std::floating_point T>
+  Value(T value);  // NOLINT
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Value(T value) {  // NOLINT: implicit on purpose
-    if constexpr (std::is_signed_v<T>) {
-      data_ = Number{FormatInt(static_cast<int64_t>(value))};
-    } else {
-      data_ = Number{FormatUint(static_cast<uint64_t>(value))};
-    }
-  }
+  requires(!std::same_as<T, bool>) Value(T value);  // NOLINT
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+  ~Value();
 
-  static Value Array() { return Value(std::vector<Value>()); }
+  static Value Array();
   static Value Object();
   // Later members win over earlier ones of the same key.
   static Value Object(std::initializer_list<std::pair<std::string_view, Value>> members);
@@ -153,6 +155,31 @@ struct Member {
   std::string key;
   Value value;
 };
+
+inline Value::Value() = default;
+inline Value::Value(std::nullptr_t) {}
+inline Value::Value(std::string text) : data_(std::move(text)) {}
+inline Value::Value(std::string_view text) : data_(std::string(text)) {}
+inline Value::Value(const char* text) : data_(std::string(text)) {}
+inline Value::Value(std::vector<Value> items) : data_(std::move(items)) {}
+template <std::same_as<bool> T>
+Value::Value(T value) : data_(value) {}
+template <std::floating_point T>
+Value::Value(T value) : Value(FromDouble(static_cast<double>(value))) {}
+template <std::integral T>
+requires(!std::same_as<T, bool>) Value::Value(T value) {
+  if constexpr (std::is_signed_v<T>) {
+    data_ = Number{FormatInt(static_cast<int64_t>(value))};
+  } else {
+    data_ = Number{FormatUint(static_cast<uint64_t>(value))};
+  }
+}
+inline Value::Value(const Value&) = default;
+inline Value::Value(Value&&) noexcept = default;
+inline Value& Value::operator=(const Value&) = default;
+inline Value& Value::operator=(Value&&) noexcept = default;
+inline Value::~Value() = default;
+inline Value Value::Array() { return Value(std::vector<Value>()); }
 
 // Collects the members of a large object in O(n log n), detecting repeated keys at the end.
 class ObjectBuilder {

@@ -24,7 +24,9 @@
              "amx-bf16,amx-int8")))
 #define DI_INLINE inline __attribute__((always_inline))
 // Loops over registers must be unrolled whole, or the registers become memory.
-#define DI_UNROLL _Pragma("GCC unroll 64")
+#ifndef DI_UNROLL
+#define DI_UNROLL _Pragma("GCC unroll 32")
+#endif
 
 namespace deepinfer::cpu {
 

@@ -25,14 +25,9 @@ void StoreF32(const GemmJob& job, const TileResult& tile) {
 
 void ProjectF32(CpuStream& stream, Arena& arena, const TensorView& x, const ops::WeightView& weight,
                 float* y, int64_t y_stride) {
-  const TileKernel& kernel = FindTileKernel(stream.isa(), x.dtype(), weight.data.dtype());
   const F32Output out{y, y_stride};
-  GemmJob job;
-  job.kernel = &kernel;
-  job.rows = StageRows(stream.team(), arena, RowsOf(x), kernel);
-  job.num_rows = x.dim(0);
-  job.weight = &weight;
-  job.n_end = weight.num_rows();
+  StagedRows rows(stream, arena, RowsOf(x));
+  GemmJob job = rows.JobFor(weight);
   job.sink = &StoreF32;
   job.context = &out;
   RunGemmJobs(stream.team(), arena, {&job, 1});

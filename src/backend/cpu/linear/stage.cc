@@ -18,35 +18,36 @@ float Convert(float value, float) { return value; }
 float Convert(uint16_t bits, float) { return Bf16ToF32(bf16{bits}); }
 uint16_t Convert(uint16_t bits, uint16_t) { return bits; }
 
-// One row: whole chunks in the kernel's order, then zeros.
+// The incomplete last chunk of a row, from column `begin` on, with zeros behind it.
 template <typename In, typename Out>
-void StageRow(const In* in, int64_t num_cols, const uint8_t* order, Out* out) {
+void StageEnd(const In* in, int64_t begin, int64_t num_cols, const uint8_t* order, Out* out) {
+  for (int64_t i = begin; i < StagedCols(num_cols); ++i) {
+    const int64_t column = order == nullptr ? i : begin + order[i - begin];
+    out[i] = column < num_cols ? Convert(in[column], Out{}) : Out{0};
+  }
+}
+
+template <typename In, typename Out>
+void StageRow(const In* in, DType dtype, int64_t num_cols, const TileKernel& kernel, Out* out) {
   const int64_t num_whole = num_cols / kChunk * kChunk;
-  if (order == nullptr) {
-    for (int64_t i = 0; i < num_cols; ++i) out[i] = Convert(in[i], Out{});
-    for (int64_t i = num_cols; i < StagedCols(num_cols); ++i) out[i] = 0;
-    return;
+  if (kernel.stage != nullptr) {
+    kernel.stage(in, dtype, num_whole / kChunk, out);
+  } else {
+    for (int64_t i = 0; i < num_whole; ++i) out[i] = Convert(in[i], Out{});
   }
-  for (int64_t chunk = 0; chunk < num_whole; chunk += kChunk) {
-    for (int64_t i = 0; i < kChunk; ++i) out[chunk + i] = Convert(in[chunk + order[i]], Out{});
-  }
-  if (num_whole == num_cols) return;
-  for (int64_t i = 0; i < kChunk; ++i) {
-    const int64_t column = num_whole + order[i];
-    out[num_whole + i] = column < num_cols ? Convert(in[column], Out{}) : Out{0};
-  }
+  if (num_whole < num_cols) StageEnd(in, num_whole, num_cols, kernel.column_order, out);
 }
 
 void StageRowOf(const RowsView& rows, int64_t row, const TileKernel& kernel, void* out) {
   if (rows.dtype == DType::kF32) {
     const float* in = static_cast<const float*>(rows.data) + row * rows.row_stride;
-    StageRow(in, rows.num_cols, kernel.column_order, static_cast<float*>(out));
+    StageRow(in, rows.dtype, rows.num_cols, kernel, static_cast<float*>(out));
   } else {
     const uint16_t* in = static_cast<const uint16_t*>(rows.data) + row * rows.row_stride;
     if (kernel.x_dtype == DType::kF32) {
-      StageRow(in, rows.num_cols, kernel.column_order, static_cast<float*>(out));
+      StageRow(in, rows.dtype, rows.num_cols, kernel, static_cast<float*>(out));
     } else {
-      StageRow(in, rows.num_cols, kernel.column_order, static_cast<uint16_t*>(out));
+      StageRow(in, rows.dtype, rows.num_cols, kernel, static_cast<uint16_t*>(out));
     }
   }
 }
@@ -81,6 +82,27 @@ const void* const* StageRows(Team& team, Arena& arena, const RowsView& rows,
     team.ParallelFor(rows.num_rows, stage);
   }
   return pointers;
+}
+
+const void* const* StagedRows::For(DType weight) {
+  const TileKernel& kernel = KernelFor(weight);
+  for (int32_t i = 0; i < num_staged_; ++i) {
+    if (kernels_[i] == &kernel) return staged_[i];
+  }
+  DI_CHECK(num_staged_ < kMaxKernels, "more kernels than weight formats");
+  kernels_[num_staged_] = &kernel;
+  staged_[num_staged_] = StageRows(stream_.team(), arena_, rows_, kernel);
+  return staged_[num_staged_++];
+}
+
+GemmJob StagedRows::JobFor(const ops::WeightView& weight) {
+  GemmJob job;
+  job.kernel = &KernelFor(weight.data.dtype());
+  job.rows = For(weight.data.dtype());
+  job.num_rows = rows_.num_rows;
+  job.weight = &weight;
+  job.n_end = weight.num_rows();
+  return job;
 }
 
 }  // namespace deepinfer::cpu

@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "backend/cpu/arena.h"
+#include "backend/cpu/cpu_stream.h"
+#include "backend/cpu/linear/gemm_jobs.h"
 #include "backend/cpu/linear/tile_kernel.h"
 #include "backend/cpu/team.h"
 #include "tensor/tensor_view.h"
@@ -29,5 +31,35 @@ inline RowsView RowsOf(const TensorView& x) {
 // they are.  The result and what it points to live in `arena`, or are `rows` themselves.
 const void* const* StageRows(Team& team, Arena& arena, const RowsView& rows,
                              const TileKernel& kernel);
+
+// Rows of x that meet several weights: staged once for each kernel, when first asked for.
+//
+// Ownership: refers to the stream, the arena and the rows; results live in the arena.
+class StagedRows {
+ public:
+  StagedRows(CpuStream& stream, Arena& arena, const RowsView& rows)
+      : stream_(stream), arena_(arena), rows_(rows) {}
+
+  // The kernel for these rows and a weight of this dtype.
+  const TileKernel& KernelFor(DType weight) const {
+    return FindTileKernel(stream_.isa(), rows_.dtype, weight);
+  }
+
+  // A pointer to each row, staged for KernelFor(weight).
+  const void* const* For(DType weight);
+
+  // All rows times all rows of `weight`, without a sink.
+  GemmJob JobFor(const ops::WeightView& weight);
+
+ private:
+  static constexpr int32_t kMaxKernels = 4;  // one a weight format
+
+  CpuStream& stream_;
+  Arena& arena_;
+  const RowsView rows_;
+  int32_t num_staged_ = 0;
+  const TileKernel* kernels_[kMaxKernels] = {};
+  const void* const* staged_[kMaxKernels] = {};
+};
 
 }  // namespace deepinfer::cpu

@@ -274,9 +274,9 @@ void Pack(const void* const* rows, int32_t num_rows, int64_t num_cols, void* pac
 }  // namespace
 
 const TileKernels kBf16TileKernels = {
-    .f8 = {DType::kBF16, kF8Order.data(), &RunTileF8, &Pack},
-    .f4 = {DType::kBF16, kF4Order.data(), &RunTile<F4>, &Pack},
-    .bf16 = {DType::kBF16, nullptr, &RunTile<Bf16>, &Pack},
+    .f8 = {DType::kBF16, kF8Order.data(), &RunTileF8, &Stage<kF8StageIndex>, &Pack},
+    .f4 = {DType::kBF16, kF4Order.data(), &RunTile<F4>, &Stage<kF4StageIndex>, &Pack},
+    .bf16 = {DType::kBF16, nullptr, &RunTile<Bf16>, nullptr, &Pack},
     .f32 = {},
 };
 

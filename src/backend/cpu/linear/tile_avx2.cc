@@ -176,6 +176,58 @@ struct F4 {
   const uint8_t* scale;
 };
 
+// Columns 4q + c of 16 at `x0` to lane q of out[c], those at `x1` to lane 4 + q.
+DI_INLINE void Transpose(const float* x0, const float* x1, __m256 (&out)[4]) {
+  __m256 row[4];
+  DI_UNROLL
+  for (int32_t q = 0; q < 4; ++q) {
+    row[q] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x0 + q * 4)),
+                                  _mm_loadu_ps(x1 + q * 4), 1);
+  }
+  const __m256 low01 = _mm256_unpacklo_ps(row[0], row[1]);
+  const __m256 high01 = _mm256_unpackhi_ps(row[0], row[1]);
+  const __m256 low23 = _mm256_unpacklo_ps(row[2], row[3]);
+  const __m256 high23 = _mm256_unpackhi_ps(row[2], row[3]);
+  out[0] = _mm256_shuffle_ps(low01, low23, 0x44);
+  out[1] = _mm256_shuffle_ps(low01, low23, 0xee);
+  out[2] = _mm256_shuffle_ps(high01, high23, 0x44);
+  out[3] = _mm256_shuffle_ps(high01, high23, 0xee);
+}
+
+void StageChunkF8(const float* x, float* out) {
+  for (int32_t half = 0; half < 2; ++half) {
+    __m256 v[4];
+    Transpose(x + half * 32, x + half * 32 + 16, v);
+    for (int32_t c = 0; c < 4; ++c) _mm256_storeu_ps(out + half * 32 + c * 8, v[c]);
+  }
+}
+
+void StageChunkF4(const float* x, float* out) {
+  for (int32_t high = 0; high < 2; ++high) {  // unpacked low or high
+    __m256 v[4];
+    Transpose(x + high * 16, x + 32 + high * 16, v);
+    // Column 2 * odd_word + nibble.
+    for (int32_t c = 0; c < 4; ++c) {
+      _mm256_storeu_ps(out + (c % 2 * 4 + high * 2 + c / 2) * 8, v[c]);
+    }
+  }
+}
+
+template <void (*kStageChunk)(const float*, float*)>
+void Stage(const void* x, DType dtype, int64_t num_chunks, void* out) {
+  for (int64_t chunk = 0; chunk < num_chunks; ++chunk) {
+    float* out_chunk = static_cast<float*>(out) + chunk * kChunk;
+    if (dtype == DType::kF32) {
+      kStageChunk(static_cast<const float*>(x) + chunk * kChunk, out_chunk);
+      continue;
+    }
+    alignas(32) float wide[kChunk];
+    const uint16_t* bits = static_cast<const uint16_t*>(x) + chunk * kChunk;
+    for (int32_t i = 0; i < kChunk; i += 8) _mm256_store_ps(wide + i, LoadBf16x8(bits + i));
+    kStageChunk(wide, out_chunk);
+  }
+}
+
 struct Bf16 {
   static constexpr int64_t kChunkBytes = 128, kTileScaleBytes = 0, kRowScaleBytes = 0;
   static constexpr int32_t kUnits = 1;
@@ -217,8 +269,8 @@ struct F32 {
 }  // namespace
 
 const TileKernels kF32TileKernels = {
-    .f8 = {DType::kF32, kF8Order.data(), &RunTileF8},
-    .f4 = {DType::kF32, kF4Order.data(), &RunTile<F4>},
+    .f8 = {DType::kF32, kF8Order.data(), &RunTileF8, &Stage<StageChunkF8>},
+    .f4 = {DType::kF32, kF4Order.data(), &RunTile<F4>, &Stage<StageChunkF4>},
     .bf16 = {DType::kF32, nullptr, &RunTile<Bf16>},
     .f32 = {DType::kF32, nullptr, &RunTile<F32>},
 };

@@ -155,6 +155,45 @@ struct F4 {
   const uint8_t* scale;
 };
 
+// Indices of two-register permutations: entry i of `order` modulo 32, and whether it lies above.
+struct StageIndex {
+  alignas(64) std::array<int32_t, kChunk> index;
+  std::array<uint16_t, 4> is_upper;
+};
+constexpr StageIndex MakeStageIndex(const std::array<uint8_t, kChunk>& order) {
+  StageIndex result = {};
+  for (int32_t i = 0; i < kChunk; ++i) {
+    result.index[i] = order[i] % 32;
+    if (order[i] >= 32) {
+      result.is_upper[i / 16] = static_cast<uint16_t>(result.is_upper[i / 16] | 1 << i % 16);
+    }
+  }
+  return result;
+}
+constexpr StageIndex kF8StageIndex = MakeStageIndex(kF8Order);
+constexpr StageIndex kF4StageIndex = MakeStageIndex(kF4Order);
+
+template <const StageIndex& kIndex>
+void Stage(const void* x, DType dtype, int64_t num_chunks, void* out) {
+  for (int64_t chunk = 0; chunk < num_chunks; ++chunk) {
+    __m512 in[4];
+    DI_UNROLL
+    for (int32_t i = 0; i < 4; ++i) {
+      const int64_t offset = chunk * kChunk + i * 16;
+      in[i] = dtype == DType::kF32 ? _mm512_loadu_ps(static_cast<const float*>(x) + offset)
+                                   : LoadBf16x16(static_cast<const uint16_t*>(x) + offset);
+    }
+    DI_UNROLL
+    for (int32_t i = 0; i < 4; ++i) {
+      const __m512i index = _mm512_load_si512(kIndex.index.data() + i * 16);
+      const __m512 lower = _mm512_permutex2var_ps(in[0], index, in[1]);
+      const __m512 upper = _mm512_permutex2var_ps(in[2], index, in[3]);
+      _mm512_storeu_ps(static_cast<float*>(out) + chunk * kChunk + i * 16,
+                       _mm512_mask_blend_ps(kIndex.is_upper[i], lower, upper));
+    }
+  }
+}
+
 struct Bf16 {
   static constexpr int64_t kChunkBytes = 128, kTileScaleBytes = 0, kRowScaleBytes = 0;
   static constexpr int32_t kUnits = 1;
@@ -196,8 +235,8 @@ struct F32 {
 }  // namespace
 
 const TileKernels kF32TileKernels = {
-    .f8 = {DType::kF32, kF8Order.data(), &RunTileF8},
-    .f4 = {DType::kF32, kF4Order.data(), &RunTile<F4>},
+    .f8 = {DType::kF32, kF8Order.data(), &RunTileF8, &Stage<kF8StageIndex>},
+    .f4 = {DType::kF32, kF4Order.data(), &RunTile<F4>, &Stage<kF4StageIndex>},
     .bf16 = {DType::kF32, nullptr, &RunTile<Bf16>},
     .f32 = {DType::kF32, nullptr, &RunTile<F32>},
 };

@@ -54,8 +54,8 @@ DI_INLINE Acc Dot(Acc acc, W w, __m512i x) {
 }  // namespace
 
 const TileKernels kBf16TileKernels = {
-    .f8 = {DType::kBF16, kF8Order.data(), &RunTileF8},
-    .f4 = {DType::kBF16, kF4Order.data(), &RunTile<F4>},
+    .f8 = {DType::kBF16, kF8Order.data(), &RunTileF8, &Stage<kF8StageIndex>},
+    .f4 = {DType::kBF16, kF4Order.data(), &RunTile<F4>, &Stage<kF4StageIndex>},
     .bf16 = {DType::kBF16, nullptr, &RunTile<Bf16>},
     .f32 = {},
 };

@@ -50,6 +50,9 @@ struct TileKernel {
   // Element i of a staged chunk is column column_order[i] of the chunk; null for the plain order.
   const uint8_t* column_order = nullptr;
   void (*run)(const TileArgs& args, Scratch& scratch) = nullptr;
+  // Writes `num_chunks` whole chunks of x, f32 or bf16, in the kernel's type and order.  Null where
+  // column_order is null.
+  void (*stage)(const void* x, DType dtype, int64_t num_chunks, void* out) = nullptr;
   // Rearranges one group of up to kPackTokens staged rows for `run`: kPackTokens *
   // StagedCols(num_cols) elements.  Null where `run` takes staged rows.
   void (*pack)(const void* const* rows, int32_t num_rows, int64_t num_cols, void* packed) = nullptr;

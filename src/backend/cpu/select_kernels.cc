@@ -1,3 +1,4 @@
+#include "backend/cpu/linear/row_math_of.h"
 #include "backend/cpu/linear/tile_kernels_of.h"
 #include "base/check.h"
 
@@ -28,5 +29,7 @@ const TileKernel& FindTileKernel(Isa isa, DType x, DType weight) {
       return kernels.f32;
   }
 }
+
+const RowMath& RowMathOf(Isa isa) { return isa == Isa::kAvx2 ? avx2::kRowMath : avx512::kRowMath; }
 
 }  // namespace deepinfer::cpu
