@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/all/registry.h"
 #include "golden/golden_file.h"
 #include "golden/test_model.h"
 
@@ -47,8 +48,8 @@ struct Agreement {
   }
 };
 
-void ExpectWithin(Numerics numerics, const char* name, const Bounds& bounds) {
-  const TestModelOptions options = {.folder = "models/DeepSeek-V4.1-Tiny"};
+void ExpectWithin(Numerics numerics, const std::string& isa, const Bounds& bounds) {
+  const TestModelOptions options = {.folder = "models/DeepSeek-V4.1-Tiny", .isa = isa};
   TestModelOptions other = options;
   other.numerics = numerics;
   const auto reference = TestModel::Load(options);
@@ -68,27 +69,33 @@ void ExpectWithin(Numerics numerics, const char* name, const Bounds& bounds) {
   const double kl = agreement.kl / agreement.num_rows;
   const double cosine = agreement.cosine / agreement.num_rows;
   const double share = static_cast<double>(agreement.num_equal) / agreement.num_clear_rows;
-  std::printf("%s: %lld rows, KL %.4f, cosine %.4f, argmax equal on %.2f%% of %lld clear rows\n",
-              name, static_cast<long long>(agreement.num_rows), kl, cosine, 100 * share,
-              static_cast<long long>(agreement.num_clear_rows));
+  std::printf(
+      "numerics %d on %s: %lld rows, KL %.4f, cosine %.4f, argmax equal on %.2f%% of %lld clear "
+      "rows\n",
+      static_cast<int>(numerics), isa.c_str(), static_cast<long long>(agreement.num_rows), kl,
+      cosine, 100 * share, static_cast<long long>(agreement.num_clear_rows));
   EXPECT_LE(kl, bounds.max_mean_kl);
   EXPECT_GE(cosine, bounds.min_mean_cosine);
   EXPECT_GE(share, bounds.min_argmax_share);
   EXPECT_GT(kl, 0) << "the mode makes no difference";
 }
 
-TEST(NumericModes, Bf16StaysCloseToFp32) {
-  ExpectWithin(Numerics::kBf16, "bf16", {0.003, 0.99, 0.998});
+// The parameter is the name of an instruction set.
+class NumericModes : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(NumericModes, Bf16StaysCloseToFp32) {
+  ExpectWithin(Numerics::kBf16, GetParam(), {0.003, 0.99, 0.998});
 }
 
-TEST(NumericModes, ProductionStaysCloseToFp32) {
-  ExpectWithin(Numerics::kProduction, "production", {0.006, 0.985, 0.995});
+TEST_P(NumericModes, ProductionStaysCloseToFp32) {
+  ExpectWithin(Numerics::kProduction, GetParam(), {0.006, 0.985, 0.995});
 }
 
-TEST(NumericModes, ChunksAgreeBitwiseInEveryMode) {
+TEST_P(NumericModes, ChunksAgreeBitwiseInEveryMode) {
   for (const Numerics numerics : {Numerics::kBf16, Numerics::kProduction}) {
     for (const char* folder : {"models/DeepSeek-V4.1-Tiny", "tests/fixtures/branches"}) {
-      const auto model = TestModel::Load({.folder = folder, .numerics = numerics});
+      const auto model =
+          TestModel::Load({.folder = folder, .isa = GetParam(), .numerics = numerics});
       ASSERT_NE(model, nullptr);
       std::vector<int32_t> ids;
       for (int32_t i = 0; i < 90; ++i) ids.push_back(i * 37 % model->config().vocab_size);
@@ -103,6 +110,9 @@ TEST(NumericModes, ChunksAgreeBitwiseInEveryMode) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Isa, NumericModes, ::testing::ValuesIn(backend::UsableIsas("cpu")),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace deepinfer::golden
