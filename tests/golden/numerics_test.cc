@@ -48,12 +48,12 @@ struct Agreement {
   }
 };
 
-void ExpectWithin(Numerics numerics, const std::string& isa, const Bounds& bounds) {
-  const TestModelOptions options = {.folder = "models/DeepSeek-V4.1-Tiny", .isa = isa};
-  TestModelOptions other = options;
-  other.numerics = numerics;
-  const auto reference = TestModel::Load(options);
-  const auto model = TestModel::Load(other);
+constexpr const char* kTiny = "models/DeepSeek-V4.1-Tiny";
+
+void ExpectWithin(const TestModelOptions& options, const TestModelOptions& reference_options,
+                  const std::string& what, const Bounds& bounds) {
+  const auto reference = TestModel::Load(reference_options);
+  const auto model = TestModel::Load(options);
   ASSERT_NE(reference, nullptr);
   ASSERT_NE(model, nullptr);
   Agreement agreement;
@@ -69,11 +69,9 @@ void ExpectWithin(Numerics numerics, const std::string& isa, const Bounds& bound
   const double kl = agreement.kl / agreement.num_rows;
   const double cosine = agreement.cosine / agreement.num_rows;
   const double share = static_cast<double>(agreement.num_equal) / agreement.num_clear_rows;
-  std::printf(
-      "numerics %d on %s: %lld rows, KL %.4f, cosine %.4f, argmax equal on %.2f%% of %lld clear "
-      "rows\n",
-      static_cast<int>(numerics), isa.c_str(), static_cast<long long>(agreement.num_rows), kl,
-      cosine, 100 * share, static_cast<long long>(agreement.num_clear_rows));
+  std::printf("%s: %lld rows, KL %.4f, cosine %.4f, argmax equal on %.2f%% of %lld clear rows\n",
+              what.c_str(), static_cast<long long>(agreement.num_rows), kl, cosine, 100 * share,
+              static_cast<long long>(agreement.num_clear_rows));
   EXPECT_LE(kl, bounds.max_mean_kl);
   EXPECT_GE(cosine, bounds.min_mean_cosine);
   EXPECT_GE(share, bounds.min_argmax_share);
@@ -81,14 +79,31 @@ void ExpectWithin(Numerics numerics, const std::string& isa, const Bounds& bound
 }
 
 // The parameter is the name of an instruction set.
-class NumericModes : public ::testing::TestWithParam<std::string> {};
+class NumericModes : public ::testing::TestWithParam<std::string> {
+ protected:
+  TestModelOptions Mode(Numerics numerics) const {
+    return {.folder = kTiny, .isa = GetParam(), .numerics = numerics};
+  }
+};
 
 TEST_P(NumericModes, Bf16StaysCloseToFp32) {
-  ExpectWithin(Numerics::kBf16, GetParam(), {0.003, 0.99, 0.998});
+  ExpectWithin(Mode(Numerics::kBf16), Mode(Numerics::kFp32), "bf16 on " + GetParam(),
+               {0.003, 0.99, 0.998});
 }
 
 TEST_P(NumericModes, ProductionStaysCloseToFp32) {
-  ExpectWithin(Numerics::kProduction, GetParam(), {0.006, 0.985, 0.995});
+  ExpectWithin(Mode(Numerics::kProduction), Mode(Numerics::kFp32), "production on " + GetParam(),
+               {0.006, 0.985, 0.995});
+}
+
+TEST(NumericModesAcrossInstructionSets, ProductionStaysCloseToItself) {
+  const std::vector<std::string> isas = backend::UsableIsas("cpu");
+  if (isas.size() < 2) GTEST_SKIP() << "this machine has one instruction set";
+  const auto production = [](const std::string& isa) -> TestModelOptions {
+    return {.folder = kTiny, .isa = isa, .numerics = Numerics::kProduction};
+  };
+  ExpectWithin(production(isas.back()), production(isas.front()),
+               "production, " + isas.back() + " and " + isas.front(), {0.004, 0.99, 0.997});
 }
 
 TEST_P(NumericModes, ChunksAgreeBitwiseInEveryMode) {
