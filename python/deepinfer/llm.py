@@ -269,5 +269,3 @@ def _deltas(handle: _native.RequestHandle) -> Iterator[TokenDelta]:
                 return
     finally:
         handle.cancel()
-
-ProgressCallback = Callable[[int, int, int], None]
