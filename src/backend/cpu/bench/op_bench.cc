@@ -1,7 +1,5 @@
 #include "backend/cpu/bench/op_bench.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -9,59 +7,11 @@
 
 #include "backend/cpu/cpu_device.h"
 #include "backend/cpu/team.h"
-#include "backend/cpu/vec/avx2.h"
 #include "backend/ref/ref_device.h"
 #include "tensor/bf16.h"
 
-DI_AVX2_BEGIN
-namespace {
-
-// 12 chains of fused multiply-adds: enough to fill two units of latency 4, and no memory.
-float FmaChains(int64_t num_rounds) {
-  F acc[12];
-  DI_UNROLL for (int32_t i = 0; i < 12; ++i) acc[i] = Set(static_cast<float>(i));
-  const F a = Set(0.999f), b = Set(0.001f);
-  for (int64_t round = 0; round < num_rounds; ++round) {
-    DI_UNROLL for (int32_t i = 0; i < 12; ++i) acc[i] = Fma(acc[i], a, b);
-  }
-  F sum = Zero();
-  DI_UNROLL for (int32_t i = 0; i < 12; ++i) sum = Add(sum, acc[i]);
-  return Sum(sum);
-}
-
-float ReadAll(const float* p, int64_t n) {
-  F acc[8];
-  DI_UNROLL for (int32_t i = 0; i < 8; ++i) acc[i] = Zero();
-  for (int64_t i = 0; i + 8 * kLanes <= n; i += 8 * kLanes) {
-    DI_UNROLL for (int32_t k = 0; k < 8; ++k) acc[k] = Add(acc[k], Load(p + i + k * kLanes));
-  }
-  F sum = Zero();
-  DI_UNROLL for (int32_t i = 0; i < 8; ++i) sum = Add(sum, acc[i]);
-  return Sum(sum);
-}
-
-}  // namespace
-DI_AVX2_END
-
 namespace deepinfer::cpu {
 namespace {
-
-double Seconds(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
-}
-
-// The best of `num_tries` runs of `body` on every thread of a team, in units a second.
-template <typename Body>
-double BestRate(int32_t num_threads, double units, int32_t num_tries, const Body& body) {
-  Team team(num_threads);
-  double best = 0;
-  for (int32_t i = 0; i < num_tries; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    team.ParallelFor(num_threads, [&](int64_t, int64_t, int32_t thread) { body(thread); });
-    best = std::max(best, units / Seconds(start));
-  }
-  return best;
-}
 
 float ValueAt(const TensorView& view, int64_t i) {
   return view.dtype() == DType::kF32 ? view.as<float>()[i] : Bf16ToF32(view.as<bf16>()[i]);
@@ -69,29 +19,14 @@ float ValueAt(const TensorView& view, int64_t i) {
 
 }  // namespace
 
-double FmaPeakFlops(int32_t num_threads) {
-  static std::map<int32_t, double> peaks;  // benchmarks run on one thread
-  double& peak = peaks[num_threads];
-  if (peak == 0) {
-    constexpr int64_t kRounds = 4'000'000;
-    peak = BestRate(num_threads, 2.0 * 12 * 8 * kRounds * num_threads, 5,
-                    [](int32_t) { benchmark::DoNotOptimize(avx2::FmaChains(kRounds)); });
+const MachineLimits& LimitsOf(Isa isa, int32_t num_threads) {
+  static std::map<std::pair<Isa, int32_t>, MachineLimits> measured;  // benchmarks run on one thread
+  MachineLimits& limits = measured[{isa, num_threads}];
+  if (limits.read_bytes_per_s == 0) {
+    Team team(num_threads);
+    limits = MeasureMachine(team, isa).value();
   }
-  return peak;
-}
-
-double ReadBandwidthBytes(int32_t num_threads) {
-  static std::map<int32_t, double> rates;
-  double& rate = rates[num_threads];
-  if (rate == 0) {
-    const int64_t floats = int64_t{48} << 20;  // 192 MiB in all
-    const std::vector<float> data(static_cast<size_t>(floats), 1.0f);
-    const int64_t share = floats / num_threads;
-    rate = BestRate(num_threads, 4.0 * share * num_threads, 5, [&](int32_t thread) {
-      benchmark::DoNotOptimize(avx2::ReadAll(data.data() + thread * share, share));
-    });
-  }
-  return rate;
+  return limits;
 }
 
 OpBench::OpBench(benchmark::State& state, const std::string& isa, int32_t num_threads)
@@ -101,6 +36,7 @@ OpBench::OpBench(benchmark::State& state, const std::string& isa, int32_t num_th
     state.SkipWithError("this machine lacks the instruction set");
     return;
   }
+  isa_ = *parsed;
   device_ = std::move(CreateCpuDevice({.num_threads = num_threads_, .isa = *parsed})).value();
   stream_ = device_->CreateStream();
   ref_device_ = ref::CreateRefDevice();
@@ -121,17 +57,19 @@ void OpBench::CheckError(double error, double limit) {
   if (!(error <= limit)) state_.SkipWithError("the result differs from the reference");
 }
 
-void OpBench::ReportFlops(double flops) {
+void OpBench::ReportFlops(double flops, DType act) {
+  const MachineLimits& limits = LimitsOf(isa_, num_threads_);
+  const double peak = act == DType::kBF16 ? limits.peak_flops_per_s() : limits.f32_flops_per_s;
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
   state_.counters["FLOP/s"] = benchmark::Counter(flops, rate);
-  state_.counters["of_fma_peak"] = benchmark::Counter(flops / FmaPeakFlops(num_threads_), rate);
+  state_.counters["of_peak"] = benchmark::Counter(flops / peak, rate);
 }
 
 void OpBench::ReportBytes(double bytes) {
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  const double peak = LimitsOf(isa_, num_threads_).read_bytes_per_s;
   state_.counters["B/s"] = benchmark::Counter(bytes, rate);
-  state_.counters["of_read_bandwidth"] =
-      benchmark::Counter(bytes / ReadBandwidthBytes(num_threads_), rate);
+  state_.counters["of_read_bandwidth"] = benchmark::Counter(bytes / peak, rate);
 }
 
 }  // namespace deepinfer::cpu

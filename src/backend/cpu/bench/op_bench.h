@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "backend/cpu/isa.h"
+#include "backend/cpu/machine.h"
 #include "backend/cpu/testing/host_tensors.h"
 #include "backend/device.h"
 #include "backend/stream.h"
@@ -33,21 +35,21 @@ class OpBench : public HostTensors {
   // Stops the benchmark when the error is larger: a fast wrong kernel must not be reported.
   void CheckError(double error, double limit);
 
-  // Counters "GFLOP/s" and "of_fma_peak", from the flops of one iteration.
-  void ReportFlops(double flops);
-  // Counters "GB/s" and "of_read_bandwidth", from the bytes of one iteration.
+  // Counters "FLOP/s" and "of_peak", from the flops of one iteration: of the f32 peak, or with bf16
+  // activations of the widest multiply-adds that the instruction set has.
+  void ReportFlops(double flops, DType act = DType::kF32);
+  // Counters "B/s" and "of_read_bandwidth", from the bytes of one iteration.
   void ReportBytes(double bytes);
 
  private:
   benchmark::State& state_;
   std::unique_ptr<backend::Device> device_, ref_device_;
   std::unique_ptr<backend::Stream> stream_, ref_stream_;
+  Isa isa_ = Isa::kAvx2;
   int32_t num_threads_ = 0;
 };
 
-// Multiply-adds in f32, counted as two, of `num_threads` cores together.
-double FmaPeakFlops(int32_t num_threads);
-// Bytes a second that `num_threads` cores together read from a buffer far larger than the caches.
-double ReadBandwidthBytes(int32_t num_threads);
+// The machine's limits for this instruction set and number of threads.
+const MachineLimits& LimitsOf(Isa isa, int32_t num_threads);
 
 }  // namespace deepinfer::cpu
