@@ -209,8 +209,8 @@ TEST_F(CheckpointTest, ManyTensorsOpenFast) {
   EXPECT_EQ(checkpoint.num_bytes(), map.size() * kBytes);
   EXPECT_TRUE(
       checkpoint.Get("layers.7.ffn.experts.1999.w1.weight", DType::kF4E2M1, {1024, 2048}).ok());
-  // About 0.1 s here; anything quadratic takes minutes.
-  EXPECT_LT(took, std::chrono::seconds(5));
+  // About 0.1 s, 5 s under a thread sanitizer; comparing each name with each takes more than half a minute.
+  EXPECT_LT(took, std::chrono::seconds(20));
   RecordProperty("open_ms", static_cast<int>(took / std::chrono::milliseconds(1)));
 }
 

@@ -157,12 +157,14 @@ TEST_P(Invariance, RolledBackTokensLeaveNoTrace) {
   model->Reset(0);
   const std::vector<Row> expected = model->Feed(0, ids, kLen);
   for (const int32_t len : {20, 21, 128, 133}) {  // even and odd; about a block's end
+    model->Reset(1);
+    model->Feed(1, Slice(ids, 0, len), kLen);
+    const std::vector<uint8_t> before = model->SaveState(1);
     for (int32_t num_wrong = 1; num_wrong <= kMaxRollback; ++num_wrong) {
       for (const int32_t chunk : {1, kMaxRollback}) {
         const std::string what = "roll back of " + std::to_string(num_wrong) + " to " +
                                  std::to_string(len) + " in steps of " + std::to_string(chunk);
-        model->Reset(1);
-        model->Feed(1, Slice(ids, 0, len), kLen);
+        model->RestoreState(1, before, len);
         model->Feed(1, Slice(wrong, 0, num_wrong), chunk);
         model->RollBack(1, len);
         ExpectSameRows(model->Feed(1, Slice(ids, len, len + kTail), chunk), expected, len, what);

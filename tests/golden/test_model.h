@@ -21,7 +21,7 @@ namespace deepinfer::golden {
 using Row = std::vector<float>;
 
 struct TestModelOptions {
-  std::string folder;  // below the source tree
+  std::string folder;  // absolute, or below the source tree
   std::string backend = "cpu";
   int32_t num_threads = 0;
   Numerics numerics = Numerics::kFp32;

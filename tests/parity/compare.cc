@@ -50,9 +50,10 @@ RowError Measure(const std::vector<float>& expected, const std::vector<float>& a
   return error;
 }
 
-std::string Judge(const RowError& error, const Tolerance& tolerance, bool with_ulp) {
+std::string Judge(const RowError& error, const Tolerance& tolerance, bool with_norm,
+                  bool with_ulp) {
   if (error.is_class_mismatch) return "a number here is NaN or infinite there";
-  if (error.rel_norm > tolerance.rel_norm) {
+  if (with_norm && error.rel_norm > tolerance.rel_norm) {
     return StrCat("rel_norm ", error.rel_norm, " > ", tolerance.rel_norm);
   }
   if (with_ulp && error.max_ulp > tolerance.max_ulp) {
@@ -73,11 +74,12 @@ std::string CompareRows(const Compare& compare, const HostTensor& expected,
   const int32_t mantissa_bits = expected.dtype == DType::kF32 ? 23 : 7;
   const int64_t num_rows = expected.shape[0];
   const int64_t width = num_rows == 0 ? 0 : expected.num_elements() / num_rows;
+  const bool with_norm = is_quantized || expected.dtype == DType::kF32 || width >= 16;
   int64_t num_different = 0;
   for (int64_t row = 0; row < num_rows; ++row) {
     const RowError error =
         Measure(RowOf(expected, row, width), RowOf(actual, row, width), mantissa_bits);
-    const std::string text = Judge(error, compare.tolerance, !is_quantized);
+    const std::string text = Judge(error, compare.tolerance, with_norm, !is_quantized);
     if (!text.empty()) return StrCat("row ", row, ": ", text);
     num_different += error.num_different;
   }
@@ -141,7 +143,7 @@ std::string CompareRecords(const Compare& compare, const HostTensor& expected,
                 rest.bytes.begin() + region.scales_begin);
     const bool is_f32 = region.kind == Region::Kind::kF32;
     const RowError error = Measure(Decode(region, expected), Decode(region, actual), 23);
-    const std::string text = Judge(error, compare.tolerance, is_f32);
+    const std::string text = Judge(error, compare.tolerance, true, is_f32);
     if (!text.empty()) return StrCat("record ", i, " at byte ", region.begin, ": ", text);
     if (!is_f32) num_different += error.num_different;
     num_values += region.width;

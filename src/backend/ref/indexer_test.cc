@@ -77,7 +77,9 @@ TEST_F(IndexerTest, TakesTheLargestInAscendingOrder) {
 }
 
 TEST_F(IndexerTest, EverythingIsSelectedWhenItFits) {
-  EXPECT_EQ(Select(stream(), {-kInfinity, 5, 1}).sel, (Ints{0, 1, 2}));  // scores are not looked at
+  // Scores are not looked at, up to and with index_topk entries.
+  EXPECT_EQ(Select(stream(), {-kInfinity, 5, 1}).sel, (Ints{0, 1, 2}));
+  EXPECT_EQ(Select(stream(), {-kInfinity, 5, 1, 2}).sel, (Ints{0, 1, 2, 3}));
 }
 
 TEST_F(IndexerTest, EqualScoresGoToTheSmallerIndex) {

@@ -120,6 +120,14 @@ TEST_F(StreamsTest, SlotsAreSummedInFp32AndRoundedOnce) {
   EXPECT_EQ(streams[0], 258.0f);
 }
 
+TEST_F(StreamsTest, TheSumOfTheSlotsIsRoundedInFrontOfTheMix) {
+  // 257 is no bf16 number: 3 * 256 = 768, where 3 * 257 = 771 would round to 772.
+  const TestTensor delta = Bf16({1, 2, 1}, {256, 1}), post = F32({1, 1}, {3});
+  const TestTensor comb = F32({1, 1, 1}, {0}), streams = Bf16({1, 1, 1}, {5});
+  ops::HcWriteNorm(stream(), {.delta = delta, .post = post, .comb = comb, .streams = streams});
+  EXPECT_EQ(streams[0], 768.0f);
+}
+
 struct Normed {
   std::vector<float> x, x_quant;
 };

@@ -1,14 +1,13 @@
 #include "backend/cpu/bench/op_bench.h"
 
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "backend/cpu/cpu_device.h"
 #include "backend/cpu/team.h"
 #include "backend/ref/ref_device.h"
-#include "base/check.h"
 #include "tensor/bf16.h"
 
 namespace deepinfer::cpu {
@@ -42,34 +41,6 @@ OpBench::OpBench(benchmark::State& state, const std::string& isa, int32_t num_th
   stream_ = device_->CreateStream();
   ref_device_ = ref::CreateRefDevice();
   ref_stream_ = ref_device_->CreateStream();
-}
-
-TensorView OpBench::Empty(DType dtype, std::initializer_list<int64_t> shape) {
-  int64_t elements = 1;
-  for (const int64_t dim : shape) elements *= dim;
-  buffers_.push_back(
-      std::move(device_->Allocate(static_cast<size_t>(elements * BitsOf(dtype) / 8))).value());
-  return TensorView(buffers_.back().data(), dtype, shape);
-}
-
-TensorView OpBench::Normal(DType dtype, std::initializer_list<int64_t> shape, float scale) {
-  const TensorView view = Empty(dtype, shape);
-  std::normal_distribution<float> normal(0.0f, scale);
-  for (int64_t i = 0; i < view.num_elements(); ++i) {
-    if (dtype == DType::kF32) {
-      view.as<float>()[i] = normal(rng_);
-    } else {
-      view.as<bf16>()[i] = F32ToBf16(normal(rng_));
-    }
-  }
-  return view;
-}
-
-TensorView OpBench::Ints(std::initializer_list<int64_t> shape, const std::vector<int32_t>& values) {
-  const TensorView view = Empty(DType::kI32, shape);
-  DI_CHECK(view.num_elements() == static_cast<int64_t>(values.size()), "size=", values.size());
-  std::memcpy(view.data(), values.data(), view.num_bytes());
-  return view;
 }
 
 double OpBench::RelativeError(const TensorView& a, const TensorView& b) {

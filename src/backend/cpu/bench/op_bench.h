@@ -7,22 +7,19 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
-#include <random>
 #include <string>
-#include <vector>
 
 #include "backend/cpu/isa.h"
 #include "backend/cpu/machine.h"
+#include "backend/cpu/testing/host_tensors.h"
 #include "backend/device.h"
 #include "backend/stream.h"
-#include "tensor/buffer.h"
 #include "tensor/tensor_view.h"
 
 namespace deepinfer::cpu {
 
-class OpBench {
+class OpBench : public HostTensors {
  public:
   // A device for instruction set `isa` ("avx2", "avx512", ...) with `num_threads` (0 = all cores).
   // Benchmarks skip themselves with a message when is_usable() is false.
@@ -31,12 +28,6 @@ class OpBench {
   bool is_usable() const { return device_ != nullptr; }
   backend::Stream& stream() { return *stream_; }
   backend::Stream& ref_stream() { return *ref_stream_; }
-
-  TensorView Empty(DType dtype, std::initializer_list<int64_t> shape);
-  // Normal numbers, f32 or bf16.
-  TensorView Normal(DType dtype, std::initializer_list<int64_t> shape, float scale = 1.0f);
-  TensorView Ints(std::initializer_list<int64_t> shape, const std::vector<int32_t>& values);
-  std::mt19937& rng() { return rng_; }
 
   // ||a - b|| / ||b|| of two tensors of equal shape, f32 or bf16.
   static double RelativeError(const TensorView& a, const TensorView& b);
@@ -54,8 +45,6 @@ class OpBench {
   benchmark::State& state_;
   std::unique_ptr<backend::Device> device_, ref_device_;
   std::unique_ptr<backend::Stream> stream_, ref_stream_;
-  std::vector<Buffer> buffers_;
-  std::mt19937 rng_{1};
   Isa isa_ = Isa::kAvx2;
   int32_t num_threads_ = 0;
 };
