@@ -230,7 +230,7 @@ void Stage(const void* x, DType dtype, int64_t num_chunks, void* out) {
 
 struct Bf16 {
   static constexpr int64_t kChunkBytes = 128, kTileScaleBytes = 0, kRowScaleBytes = 0;
-  static constexpr int32_t kUnits = 1;
+  static constexpr int32_t kUnits = 2;
   using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
@@ -238,7 +238,7 @@ struct Bf16 {
 
   Bf16(const uint8_t* d, const uint8_t*) : data(d) {}
   DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
-  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 128}; }
+  DI_INLINE Raw Load(int64_t chunk, int32_t unit) const { return {data + chunk * 128 + unit * 64}; }
   DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
     return LoadBf16x8(reinterpret_cast<const uint16_t*>(raw.data + j * 16));
   }
@@ -248,7 +248,7 @@ struct Bf16 {
 
 struct F32 {
   static constexpr int64_t kChunkBytes = 256, kTileScaleBytes = 0, kRowScaleBytes = 0;
-  static constexpr int32_t kUnits = 1;
+  static constexpr int32_t kUnits = 2;
   using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
@@ -256,7 +256,9 @@ struct F32 {
 
   F32(const uint8_t* d, const uint8_t*) : data(d) {}
   DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
-  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 256}; }
+  DI_INLINE Raw Load(int64_t chunk, int32_t unit) const {
+    return {data + chunk * 256 + unit * 128};
+  }
   DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
     return _mm256_loadu_ps(reinterpret_cast<const float*>(raw.data + j * 32));
   }
