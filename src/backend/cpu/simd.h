@@ -41,6 +41,12 @@ DI_INLINE void KeepInRegister(Vector& v) {
   __asm__("" : "+v"(v));
 }
 
+// Makes the compiler forget what it knows about memory behind `p`, and so load it again.
+template <typename T>
+DI_INLINE void Forget(T*& p) {
+  __asm__("" : "+r"(p));
+}
+
 // Sum of the 8 lanes, always in the order ((0+4)+(2+6)) + ((1+5)+(3+7)).
 DI_TARGET_AVX2 DI_INLINE float SumLanes(__m256 v) {
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
