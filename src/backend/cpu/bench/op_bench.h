@@ -1,6 +1,6 @@
 // What the micro-benchmarks of this backend share: a device, tensors, and the machine's own peaks.
 //
-// Peaks are measured once a process on the cores in use, so that every benchmark can print the
+// Peaks are measured in the same process on the cores in use, so that every benchmark can print the
 // share of them that it reaches.
 #pragma once
 
@@ -11,7 +11,6 @@
 #include <string>
 
 #include "backend/cpu/isa.h"
-#include "backend/cpu/machine.h"
 #include "backend/cpu/testing/host_tensors.h"
 #include "backend/device.h"
 #include "backend/stream.h"
@@ -48,8 +47,5 @@ class OpBench : public HostTensors {
   Isa isa_ = Isa::kAvx2;
   int32_t num_threads_ = 0;
 };
-
-// The machine's limits for this instruction set and number of threads.
-const MachineLimits& LimitsOf(Isa isa, int32_t num_threads);
 
 }  // namespace deepinfer::cpu

@@ -48,19 +48,26 @@ void BM_Linear(benchmark::State& state, const Kind& kind) {
   bench.ReportFlops(2.0 * static_cast<double>(m * n * k), kind.act);
 }
 
-// Matrix-vector and small batches on whole weights; prefill on a part of the widest.
-void Shapes(benchmark::internal::Benchmark* b,
-            std::initializer_list<std::pair<int64_t, int64_t>> nk) {
+using ShapeList = std::initializer_list<std::pair<int64_t, int64_t>>;
+
+// The released projections [n, k], few rows of x to many.  `stacks` are several of them on top of
+// each other, larger than any cache: what bench/peer_ggml compares.
+void Shapes(benchmark::internal::Benchmark* b, const ShapeList& projections,
+            const ShapeList& stacks) {
   b->ArgNames({"m", "n", "k", "threads"})->UseRealTime()->Unit(benchmark::kMicrosecond);
   for (const int64_t m : {1, 2, 4, 8, 16, 64, 512}) {
-    for (const auto& [n, k] : nk) b->Args({m, n, k, 0});
+    for (const auto& [n, k] : projections) b->Args({m, n, k, 0});
   }
+  for (const auto& [n, k] : stacks) b->Args({1, n, k, 0});
 }
 void F8Shapes(benchmark::internal::Benchmark* b) {
-  Shapes(b, {{1280, 5120}, {32768, 1280}, {5120, 8192}, {2304, 5120}});
+  Shapes(b, {{1280, 5120}, {32768, 1280}, {5120, 8192}, {2304, 5120}},
+         {{32768, 5120}, {20480, 8192}});
 }
-void F4Shapes(benchmark::internal::Benchmark* b) { Shapes(b, {{2304, 5120}, {5120, 2304}}); }
-void Bf16Shapes(benchmark::internal::Benchmark* b) { Shapes(b, {{12928, 5120}}); }
+void F4Shapes(benchmark::internal::Benchmark* b) {
+  Shapes(b, {{2304, 5120}, {5120, 2304}}, {{55296, 5120}, {122880, 2304}});
+}
+void Bf16Shapes(benchmark::internal::Benchmark* b) { Shapes(b, {{12928, 5120}}, {}); }
 
 constexpr Kind kAvx2F8 = {"avx2", DType::kF32, DType::kF8E4M3};
 constexpr Kind kAvx2F4 = {"avx2", DType::kF32, DType::kF4E2M1};
