@@ -169,9 +169,8 @@ Result<ModelFigures> MeasureModel(BenchContext& context) {
   figures.prefill_flops =
       2 * (active.num_multiply_adds * kPrefillTokens + active.head_multiply_adds);
   const bool is_f32 = config.numerics == Numerics::kFp32;
-  figures.peak = is_f32 || context.limits.bf16_flops_per_s == 0
-                     ? context.limits.f32_flops_per_s
-                     : context.limits.bf16_flops_per_s;
+  figures.peak = is_f32 || context.limits.bf16_flops_per_s == 0 ? context.limits.f32_flops_per_s
+                                                                : context.limits.bf16_flops_per_s;
   return figures;
 }
 

@@ -77,7 +77,10 @@ void EngineLoop::Accept(NewRequest request) {
     EndRequest(seq_id, FinishReason::kError, status);
     return;
   }
-  if (request.deadline.has_value()) deadlines_.emplace(*request.deadline, seq_id);
+  if (request.deadline.has_value()) {
+    deadlines_.emplace(*request.deadline, seq_id);
+    deadline_of_.emplace(seq_id, *request.deadline);
+  }
   totals_.num_prompt_tokens_total += static_cast<int64_t>(request.sequence.prompt_token_ids.size());
   scheduler_.Add(std::move(request.sequence));
 }
@@ -87,7 +90,6 @@ void EngineLoop::ExpireRequests() {
   const Clock::Time now = clock_.Now();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     const int64_t seq_id = deadlines_.begin()->second;
-    deadlines_.erase(deadlines_.begin());
     EndRequest(seq_id, FinishReason::kError,
                DeadlineExceeded("the request did not end within its timeout"));
   }
@@ -144,7 +146,7 @@ void EngineLoop::Deliver(StepTask& task) {
     if (!router_.Route(update, result)) continue;
     // A stop string ends a sequence that the scheduler would go on with.
     scheduler_.Finish(update.seq_id, FinishReason::kStop);
-    CountEnd(update.finish_reason == FinishReason::kError);
+    CountEnd(update.seq_id, update.finish_reason == FinishReason::kError);
   }
   PublishMetrics();
   router_.Flush();
@@ -153,12 +155,16 @@ void EngineLoop::Deliver(StepTask& task) {
 void EngineLoop::EndRequest(int64_t seq_id, FinishReason reason, Status error) {
   if (!router_.Contains(seq_id)) return;  // it had ended
   if (health().ok()) scheduler_.Finish(seq_id, reason);
-  CountEnd(reason == FinishReason::kError);
+  CountEnd(seq_id, reason == FinishReason::kError);
   PublishMetrics();
   router_.End(seq_id, reason, std::move(error));
 }
 
-void EngineLoop::CountEnd(bool has_failed) {
+void EngineLoop::CountEnd(int64_t seq_id, bool has_failed) {
+  if (const auto found = deadline_of_.find(seq_id); found != deadline_of_.end()) {
+    deadlines_.erase({found->second, seq_id});
+    deadline_of_.erase(found);
+  }
   ++totals_.num_requests_finished_total;
   if (has_failed) ++totals_.num_requests_failed_total;
   inbox_->RequestEnded();
@@ -172,7 +178,7 @@ void EngineLoop::Fail(Status why) {
     const std::lock_guard lock(mutex_);
     if (health_.ok()) health_ = status;
   }
-  for (size_t i = 0; i < router_.num_requests(); ++i) CountEnd(/*has_failed=*/true);
+  for (const int64_t seq_id : router_.seq_ids()) CountEnd(seq_id, /*has_failed=*/true);
   PublishMetrics();
   router_.EndAll(FinishReason::kError, status);
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,7 @@ class EngineLoop {
   void PlanSteps();
   void FinishStep();
   void Deliver(StepTask& task);
-  void CountEnd(bool has_failed);
+  void CountEnd(int64_t seq_id, bool has_failed);
   void EndRequest(int64_t seq_id, FinishReason reason, Status error);
   void Fail(Status why);
   void PublishMetrics();
@@ -66,7 +67,8 @@ class EngineLoop {
   OutputRouter router_;
   DeviceWorker worker_;
   Inbox::Mail mail_;
-  std::set<std::pair<Clock::Time, int64_t>> deadlines_;  // and whose, by seq_id; soonest first
+  std::set<std::pair<Clock::Time, int64_t>> deadlines_;   // and whose, by seq_id; soonest first
+  std::unordered_map<int64_t, Clock::Time> deadline_of_;  // of requests under way that have one
   std::vector<std::unique_ptr<StepTask>> free_tasks_;
   std::vector<sched::SequenceUpdate> updates_;
   int32_t num_steps_in_flight_ = 0;

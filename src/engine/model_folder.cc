@@ -39,7 +39,9 @@ std::vector<std::string> BuiltinModelFolders() {
   std::vector<std::string> folders;
   const std::filesystem::path here = BinaryFolder();
   if (!here.empty()) {
-    for (const char* parent : {"../share/deepinfer/models", "models", "../models"}) {
+    // From <prefix>/bin; from <prefix>/lib/python3.x/site-packages/deepinfer; from a folder to unpack.
+    for (const char* parent :
+         {"../share/deepinfer/models", "../../../../share/deepinfer/models", "models"}) {
       folders.push_back((here / parent / kBuiltinName).lexically_normal().string());
     }
   }

@@ -1,5 +1,6 @@
 #include "engine/output_router.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -74,7 +75,14 @@ void OutputRouter::End(int64_t seq_id, FinishReason reason, Status error) {
 }
 
 void OutputRouter::EndAll(FinishReason reason, const Status& error) {
-  while (!requests_.empty()) End(requests_.begin()->first, reason, error);
+  for (const int64_t seq_id : seq_ids()) End(seq_id, reason, error);
+}
+
+std::vector<int64_t> OutputRouter::seq_ids() const {
+  std::vector<int64_t> ids;
+  for (const auto& [seq_id, entry] : requests_) ids.push_back(seq_id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
 }
 
 }  // namespace deepinfer::engine

@@ -49,7 +49,8 @@ class OutputRouter {
   // Ends every request.
   void EndAll(FinishReason reason, const Status& error);
 
-  size_t num_requests() const { return requests_.size(); }
+  // Of all requests that have not ended, ascending.
+  std::vector<int64_t> seq_ids() const;
 
  private:
   struct Entry {

@@ -47,7 +47,8 @@ Result<std::unique_ptr<TestModel>> TestModel::TryLoad(const TestModelOptions& op
                                  ? options.folder
                                  : std::string(DI_SOURCE_DIR) + "/" + options.folder;
   DI_ASSIGN_OR_RETURN(test->device_, backend::CreateDevice({.name = options.backend,
-                                                            .num_threads = options.num_threads}));
+                                                            .num_threads = options.num_threads,
+                                                            .isa = options.isa}));
   FileSystem& fs = PosixFileSystem();
   DI_ASSIGN_OR_RETURN(checkpoint::Checkpoint opened, checkpoint::Checkpoint::Open(fs, folder));
   test->checkpoint_ = std::make_unique<checkpoint::Checkpoint>(std::move(opened));

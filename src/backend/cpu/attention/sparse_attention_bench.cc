@@ -107,6 +107,8 @@ BENCHMARK_CAPTURE(BM_SparseAttention, avx2_production, "avx2", Numerics::kProduc
     ->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_SparseAttention, avx512_production, "avx512", Numerics::kProduction)
     ->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_SparseAttention, avx512bf16_production, "avx512bf16", Numerics::kProduction)
+    ->Apply(Shapes);
 
 }  // namespace
 }  // namespace deepinfer::cpu
