@@ -29,6 +29,7 @@ constexpr int32_t kPanelTokens = 3;
 
 constexpr int32_t kFusedTokens = 8;
 constexpr int32_t kFusedGroup = 4;
+constexpr int32_t kRowsSharingX = 2;
 
 constexpr int32_t RowsAtOnce(int32_t num_tokens) { return num_tokens <= 2 ? 4 : 2; }
 

@@ -33,6 +33,7 @@ constexpr int32_t kPanelTokens = 6;
 
 constexpr int32_t kFusedTokens = 16;
 constexpr int32_t kFusedGroup = 8;
+constexpr int32_t kRowsSharingX = 4;
 
 constexpr int32_t RowsAtOnce(int32_t num_tokens) { return num_tokens <= 4 ? 4 : 2; }
 
