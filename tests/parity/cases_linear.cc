@@ -17,8 +17,9 @@ struct LinearShape {
 Tolerance ToleranceFor(DType y) { return y == DType::kF32 ? kSumF32 : kSumBf16; }
 
 CaseSpec LinearCase(LinearShape s, DType x, DType w, DType y, Fill fill) {
-  std::string name = StrCat("linear/", DTypeName(x), "*", DTypeName(w), "->", DTypeName(y), " M",
-                            s.m, " N", s.n, " K", s.k, fill == Fill::kMixedRows ? " mixed" : "");
+  std::string name =
+      StrCat("linear/", DTypeName(x), " x ", DTypeName(w), " to ", DTypeName(y), " M", s.m, " N",
+             s.n, " K", s.k, fill == Fill::kMixedRows ? " mixed" : "");
   return {name, [=](Rng& rng) {
             ParityCase c;
             c.ops = {"Linear"};
@@ -67,8 +68,8 @@ CaseSpec QuantizedCase(LinearShape s, DType w, int32_t num_groups) {
 // `n` and `k` of one group.
 CaseSpec GroupedCase(LinearShape s, int32_t num_groups, DType act, DType w) {
   return {
-      StrCat("linear/grouped ", DTypeName(act), "*", DTypeName(w), " M", s.m, " N", s.n, " K", s.k,
-             " groups ", num_groups),
+      StrCat("linear/grouped ", DTypeName(act), " x ", DTypeName(w), " M", s.m, " N", s.n, " K",
+             s.k, " groups ", num_groups),
       [=](Rng& rng) {
         ParityCase c;
         c.ops = {"GroupedLinear"};
