@@ -197,6 +197,7 @@ CaseSpec AttentionCase(const std::string& what, AttentionShape s, Numerics numer
             c.Out("out", act, {c.num_rows, s.num_heads * s.head_dim},
                   numerics == Numerics::kProduction ? Quantized(kQuantizedAttention)
                   : numerics == Numerics::kBf16     ? Numbers(kAttentionBf16)
+                  : s.q_factor > 1                  ? Numbers(kPeakedAttentionF32)
                                                     : Numbers(kChainF32));
             const float scale = 1.0f / std::sqrt(static_cast<float>(s.head_dim));
             c.run = [=](backend::Stream& stream, const Bound& b) {
@@ -281,6 +282,7 @@ std::vector<CaseSpec> AttentionCases() {
   for (const Numerics numerics : kModes) {
     for (const DType w : {DType::kF8E4M3, DType::kBF16}) {
       cases.push_back(QkvACase({5, 128, 64, 64, 8}, numerics, w));
+      cases.push_back(QkvACase({37, 128, 64, 64, 8}, numerics, w));
       cases.push_back(QkvACase({5, 96, 96, 32, 16}, numerics, w, Fill::kMixedRows));
     }
     cases.push_back(QkvACase({3, 5120, 160, 64, 32}, numerics, DType::kF8E4M3));
@@ -290,6 +292,7 @@ std::vector<CaseSpec> AttentionCases() {
     for (const DType w : {DType::kF8E4M3, DType::kBF16}) {
       cases.push_back(QbCase({5, 64, 4, 64, 8}, act, w));
       cases.push_back(QbCase({5, 64, 4, 64, 8, 128, 16, 32}, act, w));
+      cases.push_back(QbCase({37, 64, 2, 64, 8, 96, 4, 32}, act, w));
     }
     cases.push_back(QbCase({3, 1280, 2, 512, 32, 160, 3, 128}, act, DType::kF8E4M3));
   }

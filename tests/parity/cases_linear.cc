@@ -100,7 +100,7 @@ std::vector<CaseSpec> LinearCases() {
     }
     for (const DType act : {kF32, kBF16}) {
       for (const LinearShape shape :
-           {LinearShape{1, 96, 128}, {3, 33, 96}, {37, 48, 64}, {18, 1, 32}}) {
+           {LinearShape{1, 96, 128}, {3, 33, 96}, {37, 48, 64}, {70, 40, 320}, {18, 1, 32}}) {
         cases.push_back(LinearCase(shape, act, w, act, Fill::kNormal));
       }
       for (const LinearShape shape : {LinearShape{3, 40, 5120}, {2, 40, 4096}, {9, 33, 1280}}) {

@@ -193,6 +193,7 @@ std::vector<CaseSpec> MoeCases() {
       {"no clamp", {3, 64, 32, 96, 4, 1, 0.0f}},
       {"one row", {1, 128, 64, 64, 8, 2}},
       {"all to one", {21, 128, 64, 64, 8, 2, 10, DType::kF4E2M1, DType::kF8E4M3, true}},
+      {"many rows", {70, 96, 64, 64, 6, 3}},
       {"f8 experts", {5, 128, 64, 64, 4, 2, 10, DType::kF8E4M3, DType::kF8E4M3}},
       {"plain experts", {5, 128, 64, 64, 4, 2, 10, DType::kBF16, DType::kF32}},
       {"released hidden size", {3, 5120, 64, 32, 3, 2}},

@@ -17,6 +17,8 @@ double UlpAt(double magnitude, int32_t mantissa_bits) {
   return std::ldexp(1.0, static_cast<int32_t>(std::floor(std::log2(magnitude))) - mantissa_bits);
 }
 
+constexpr int64_t kMinNumbers = 16;  // that are judged together
+
 struct RowError {
   double rel_norm = 0;
   double max_ulp = 0;
@@ -62,9 +64,9 @@ std::string Judge(const RowError& error, const Tolerance& tolerance, bool with_n
   return "";
 }
 
-std::vector<float> RowOf(const HostTensor& tensor, int64_t row, int64_t width) {
-  std::vector<float> values(width);
-  for (int64_t i = 0; i < width; ++i) values[i] = tensor.GetF32(row * width + i);
+std::vector<float> NumbersAt(const HostTensor& tensor, int64_t begin, int64_t count) {
+  std::vector<float> values(count);
+  for (int64_t i = 0; i < count; ++i) values[i] = tensor.GetF32(begin + i);
   return values;
 }
 
@@ -74,11 +76,13 @@ std::string CompareRows(const Compare& compare, const HostTensor& expected,
   const int32_t mantissa_bits = expected.dtype == DType::kF32 ? 23 : 7;
   const int64_t num_rows = expected.shape[0];
   const int64_t width = num_rows == 0 ? 0 : expected.num_elements() / num_rows;
-  const bool with_norm = is_quantized || expected.dtype == DType::kF32 || width >= 16;
+  const int64_t rows_together = width == 0 ? 1 : (kMinNumbers + width - 1) / width;
   int64_t num_different = 0;
-  for (int64_t row = 0; row < num_rows; ++row) {
-    const RowError error =
-        Measure(RowOf(expected, row, width), RowOf(actual, row, width), mantissa_bits);
+  for (int64_t row = 0; row < num_rows; row += rows_together) {
+    const int64_t count = std::min(rows_together, num_rows - row) * width;
+    const bool with_norm = is_quantized || expected.dtype == DType::kF32 || count >= kMinNumbers;
+    const RowError error = Measure(NumbersAt(expected, row * width, count),
+                                   NumbersAt(actual, row * width, count), mantissa_bits);
     const std::string text = Judge(error, compare.tolerance, with_norm, !is_quantized);
     if (!text.empty()) return StrCat("row ", row, ": ", text);
     num_different += error.num_different;
