@@ -8,7 +8,7 @@ Files called x_test, x_bench and test_x are tests, benchmarks and what they shar
 The arrows are the DEPS of the di_library() rows in src/CMakeLists.txt: a library may include itself and whatever its
 row reaches.  Tests and benchmarks of a library may use its TEST_DEPS too.  Public headers belong to the library that
 implements them; the data headers are open to all.  A third-party header may be included only in the folders that wrap
-it.  src/cli is the program and may include everything.
+it.
 
 The table of docs/architecture.md shows the same rows, with a layer number that no dependency exceeds.
 
@@ -24,8 +24,6 @@ SOURCE_SUFFIXES = (".h", ".cc", ".cu", ".cuh", ".inc")
 DATA_HEADERS = ("status.h", "config.h", "request.h", "output.h")
 # The owner of each other public header, by the start of its path under include/deepinfer.
 PUBLIC_OWNERS = (("llm.h", "engine"), ("engine.h", "engine"), ("recipe/", "recipe"))
-# Folders of src/ that are programs: above every library, so nothing is closed to them.
-PROGRAMS = ("cli",)
 
 # Third-party headers, by the start of the include, and the only folders of src/ that may use them.  Tests may use
 # whatever they link.
@@ -146,6 +144,8 @@ def check_table(rows, text):
         if not match:
             continue
         layer, name, deps = int(match.group(1)), match.group(2), re.findall(r"`(\w+)`", match.group(3))
+        if name in layers:
+            faults.append(f"{where}:{number}: {name} stands in the table twice")
         layers[name] = layer
         if name not in rows:
             faults.append(f"{where}:{number}: {name} has no di_library() row in src/CMakeLists.txt")
@@ -255,13 +255,10 @@ class Tree:
         inside = path.relative_to(self.root / "src").as_posix()
         where = path.relative_to(self.root).as_posix()
         folder = inside.rpartition("/")[0]
-        if folder.split("/")[0] in PROGRAMS:
-            name, allowed = folder.split("/")[0], None
-        else:
-            name = owner_of(self.rows, inside)
-            if name is None:
-                return [f"{where}:1: its folder has no di_library() row in src/CMakeLists.txt"]
-            allowed = reach(self.rows, [name] + (self.rows[name].test_deps if is_test(path) else []))
+        name = owner_of(self.rows, inside)
+        if name is None:
+            return [f"{where}:1: its folder has no di_library() row in src/CMakeLists.txt"]
+        allowed = reach(self.rows, [name] + (self.rows[name].test_deps if is_test(path) else []))
         faults = []
         for line, included, in_brackets in includes_of(path):
             if in_brackets or included.startswith(("gtest/", "gmock/")):
@@ -273,7 +270,7 @@ class Tree:
         return faults
 
     def project_fault(self, included, name, allowed):
-        """What is wrong with `name` including "included", or None.  `allowed` is a set of libraries, None for all."""
+        """What is wrong with `name` including "included", or None.  `allowed` is a set of libraries."""
         if included.startswith("deepinfer/"):
             public = included[len("deepinfer/"):]
             if not (self.root / "include" / included).is_file():
@@ -288,8 +285,8 @@ class Tree:
                 return f'"{included}" is not in src/; project headers are included by their path under src/'
             target = owner_of(self.rows, included)
             if target is None:
-                return None if allowed is None else f'"{included}" lies in a folder that {name} may not include'
-        if allowed is None or target in allowed:
+                return f'"{included}" lies in a folder without a row'
+        if target in allowed:
             return None
         return f'{name} may not include "{included}": its row does not reach {target}'
 

@@ -31,7 +31,6 @@ struct EngineConfig {
   std::string isa = "auto";    // the CPU's instruction set: auto, avx2, avx512, avx512bf16, amx
   int32_t num_threads = 0;     // of the CPU; 0: every core that the process may use
   Numerics numerics = Numerics::kFp32;
-  bool allow_reference_ops = false;  // ops that the device lacks run on the scalar reference
 
   // How much at once.
   int32_t max_model_len = 0;  // tokens of prompt and output; 0: the checkpoint's, bounded by blocks
@@ -83,9 +82,6 @@ void VisitEngineOptions(Config& c, Visitor&& visit) {
   visit(Info{"num_threads", "DEEPINFER_NUM_THREADS", "CPU threads; 0: all cores", 0, 1024},
         c.num_threads);
   visit(Info{"numerics", "DEEPINFER_NUMERICS", "rounding between operators"}, c.numerics);
-  visit(Info{"allow_reference_ops", "DEEPINFER_ALLOW_REFERENCE_OPS",
-             "run ops that the device lacks on the reference"},
-        c.allow_reference_ops);
   visit(Info{"max_model_len", "DEEPINFER_MAX_MODEL_LEN",
              "tokens of prompt and output; 0: the checkpoint's", 0, kManyTokens},
         c.max_model_len);

@@ -63,7 +63,8 @@ struct EngineMetrics {
   int64_t num_requests_finished_total = 0;
   int64_t num_requests_failed_total = 0;  // of them, those that ended with kError
   int64_t num_steps_total = 0;
-  int64_t num_prompt_tokens_total = 0;  // computed, recomputation after preemption included
+  int64_t num_rows_total = 0;  // tokens that ran through the model, again after preemption included
+  int64_t num_prompt_tokens_total = 0;
   int64_t num_output_tokens_total = 0;
   int64_t num_preemptions_total = 0;
   int64_t num_blocks = 0;  // that can be handed out

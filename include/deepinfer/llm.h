@@ -21,9 +21,9 @@ namespace deepinfer {
 
 // How far a Generate is.
 struct GenerateProgress {
-  int64_t num_requests = 0;
-  int64_t num_finished = 0;
-  int64_t num_output_tokens = 0;
+  int64_t num_requests = 0;       // of this call
+  int64_t num_finished = 0;       // of them, with or without success
+  int64_t num_output_tokens = 0;  // of all of them, so far
 };
 
 struct GenerateOptions {
@@ -32,18 +32,24 @@ struct GenerateOptions {
   std::function<bool(const GenerateProgress&)> on_progress;
 };
 
+// Ownership: owns its engine; outputs are values and outlive it.
 // Threading: thread-safe; calls of several threads share the batch.
 class LLM {
  public:
+  // Loads the model (Engine::Create) and is ready when it returns.
   static Result<std::unique_ptr<LLM>> Create(const EngineConfig& config);
+  // Takes over an engine that is there already.
   explicit LLM(std::unique_ptr<Engine> engine);
+  // Ends what runs, see Engine.
   ~LLM();
 
   // One output for each request, in the order of `requests`, none missing.  A request that is
   // refused or fails has finish_reason kError and its `error`; the others are not touched by it.
+  // Any number of requests: the engine gets as many at a time as it takes.
   std::vector<RequestOutput> Generate(std::vector<Request> requests,
                                       const GenerateOptions& options = {});
 
+  // For streaming, cancelling, metrics and the tokenizer.
   Engine& engine() { return *engine_; }
 
  private:

@@ -111,7 +111,7 @@ TEST_F(HubTest, ALaterRunGoesOnWithThePartialFile) {
   server_.cut_after[kShard1] = {100'000, 0, 0, 0, 0, 0};
   options_.max_attempts = 2;
   EXPECT_EQ(Resolve().status().code(), StatusCode::kUnavailable);
-  server_.cut_after.clear();
+  server_.StopCutting();
   const Result<std::string> folder = Resolve();
   ASSERT_TRUE(folder.ok()) << folder.status().ToString();
   EXPECT_EQ(Content(*folder, kShard1), shard1_);

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string_view>
 
 #include "base/check.h"
@@ -71,6 +72,11 @@ std::vector<SeenRequest> HubTestServer::requests() {
   return seen_;
 }
 
+void HubTestServer::StopCutting() {
+  const std::lock_guard lock(mutex_);
+  cut_after.clear();
+}
+
 void HubTestServer::AcceptLoop() {
   while (!stop_) {
     const int32_t client = accept(listener_, nullptr, nullptr);
@@ -119,9 +125,14 @@ void HubTestServer::Answer(int32_t socket, const SeenRequest& request) {
 void HubTestServer::AnswerFile(int32_t socket, const SeenRequest& request,
                                const std::string& name) {
   size_t answer_idx = 0;
+  std::optional<size_t> cut;
   {
     const std::lock_guard lock(mutex_);
     answer_idx = num_answers_[name]++;
+    const auto cuts = cut_after.find(name);
+    if (cuts != cut_after.end() && answer_idx < cuts->second.size()) {
+      cut = cuts->second[answer_idx];
+    }
   }
   if (status_sent.count(name) > 0) return SendResponse(socket, status_sent[name], "", "");
   if (num_503_first.count(name) > 0 && answer_idx < static_cast<size_t>(num_503_first[name])) {
@@ -138,13 +149,10 @@ void HubTestServer::AnswerFile(int32_t socket, const SeenRequest& request,
     body = body.substr(begin);
     status = 206;
   }
-  const auto cut = cut_after.find(name);
-  if (cut == cut_after.end() || answer_idx >= cut->second.size()) {
-    return SendResponse(socket, status, headers, body);
-  }
+  if (!cut.has_value()) return SendResponse(socket, status, headers, body);
   SendAll(socket, StrCat("HTTP/1.1 ", status, " Status\r\nContent-Length: ", body.size(), "\r\n",
                          headers, "\r\n"));
-  SendAll(socket, std::string_view(body).substr(0, cut->second[answer_idx]));
+  SendAll(socket, std::string_view(body).substr(0, *cut));
 }
 
 std::string HubTestServer::InfoBody() {

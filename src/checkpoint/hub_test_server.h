@@ -43,6 +43,8 @@ class HubTestServer {
   std::string required_token;  // 401 without it
 
   std::vector<SeenRequest> requests();
+  // From now on answers are whole again; the one switch that may change while requests come.
+  void StopCutting();
   static constexpr const char* kCommit = "0123456789abcdef0123456789abcdef01234567";
 
  private:

@@ -31,18 +31,26 @@ class OutputRouter {
   void Add(int64_t seq_id, std::shared_ptr<RequestHandle::Stream> stream,
            std::shared_ptr<const SamplingParams> sampling);
 
-  // Delivers an update; `result` is the one that it points to and is moved from.  Returns whether
-  // the request has ended, for whatever reason: with a stop string the scheduler still has to be
-  // told.
+  // Prepares what a step gave one sequence; `result` is the one that the update points to.  Returns
+  // whether the request ends with it, for whatever reason: with a stop string the scheduler still
+  // has to be told.
   bool Route(const sched::SequenceUpdate& update, plan::SequenceResult& result);
 
-  // Ends a request from outside; what was held back is delivered.  False when it has ended already.
-  bool End(int64_t seq_id, FinishReason reason, Status error = OkStatus());
+  // Delivers what was prepared, moving log-probabilities out of the results, which are still there.
+  // A caller that sees its end may count on the engine's books being closed.
+  void Flush();
 
-  // Ends every request with this error.
-  void EndAll(const Status& error);
+  // Whether the request is known and has not ended.
+  bool Contains(int64_t seq_id) const { return requests_.count(seq_id) > 0; }
 
-  size_t num_requests() const { return requests_.size(); }
+  // Ends a request from outside; what was held back is delivered.  Requires Contains.
+  void End(int64_t seq_id, FinishReason reason, Status error = OkStatus());
+
+  // Ends every request.
+  void EndAll(FinishReason reason, const Status& error);
+
+  // Of all requests that have not ended, ascending.
+  std::vector<int64_t> seq_ids() const;
 
  private:
   struct Entry {
@@ -51,11 +59,15 @@ class OutputRouter {
     tokenizer::IncrementalDecoder decoder;
     StopStrings stop;
     int32_t num_output_tokens = 0;
+    StreamUpdate update;  // prepared
+    std::string text;     // of the update
   };
+
+  static std::string HeldText(Entry& entry);
 
   const tokenizer::Tokenizer& tokenizer_;
   std::unordered_map<int64_t, Entry> requests_;
-  std::string text_;  // scratch of Route
+  std::vector<int64_t> prepared_;  // seq_ids
 };
 
 }  // namespace deepinfer::engine

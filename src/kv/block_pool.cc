@@ -43,7 +43,6 @@ BlockPool::~BlockPool() {
 bool BlockPool::Acquire(int32_t count, std::vector<BlockRef>& out) {
   DI_CHECK(count >= 0, "count=", count);
   if (count > num_free()) return false;
-  out.reserve(out.size() + static_cast<size_t>(count));
   for (int32_t i = 0; i < count; ++i) {
     const int32_t id = free_.back();
     free_.pop_back();

@@ -50,19 +50,22 @@ struct CompressorWeights {
 };
 
 struct IndexerWeights {
-  ops::WeightView wk;    // [index_head_dim, head_dim]                   bf16; index-k sources
-  TensorView k_norm;     // [index_head_dim]                             bf16; index-k sources
-  ops::WeightView wq_b;  // [index_n_heads * index_head_dim, q_lora_rank]  f8e4m3; index sources
-  ops::WeightView weights_proj;  // [index_n_heads, hidden_size]                 bf16; index sources
+  // index-k sources
+  ops::WeightView wk;  // [index_head_dim, head_dim]  bf16
+  TensorView k_norm;   // [index_head_dim]            bf16
+  // index sources
+  ops::WeightView wq_b;          // [index_n_heads * index_head_dim, q_lora_rank]  f8e4m3
+  ops::WeightView weights_proj;  // [index_n_heads, hidden_size]                   bf16
 };
 
 struct MoeWeights {
   ops::WeightView gate;  // [n_routed_experts, hidden_size]  bf16
   TensorView bias;       // [n_routed_experts]               f32
   TensorView bias_vl;    // [n_routed_experts]               f32; of image rows
-  std::vector<ops::ExpertWeights>
-      experts;                        // [n_routed_experts], intermediate moe_intermediate_size
-  ops::ExpertWeights shared_experts;  // intermediate shared_intermediate_size()
+  // [n_routed_experts], of width moe_intermediate_size: w1, w3 and w2 f4e2m1.
+  std::vector<ops::ExpertWeights> experts;
+  // One, of width shared_intermediate_size(): w1, w3 and w2 f8e4m3.
+  ops::ExpertWeights shared_experts;
 };
 
 // Engram layers.  K = engram_rows_per_token().

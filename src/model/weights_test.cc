@@ -166,10 +166,9 @@ TEST_F(Weights, OtherExportsAreRefused) {
 
 TEST_F(Weights, UnknownNamesAreRefused) {
   const std::vector<HeaderTensor> all = tensors_;
-  for (const char* name :
-       {"layers.12.attn_norm.weight", "layers.0.attn.q_head_norm.weight",
-        "layers.0.ffn.experts.8.w1.weight", "layers.7.attn.compressor.wkv.weight", "embed.bias",
-        "image_middle", "mtp"}) {
+  for (const char* name : {"layers.12.attn_norm.weight", "layers.0.attn.q_head_norm.weight",
+                           "layers.0.ffn.experts.8.w1.weight",
+                           "layers.7.attn.compressor.wkv.weight", "embed.bias", "image_middle"}) {
     tensors_ = all;
     tensors_.push_back({name, "BF16", {4}});
     const Status status = BindEdited();

@@ -67,6 +67,54 @@ TEST(StepPlan, CheckRefusesAKindThatDoesNotFitTheRows) {
   EXPECT_THROW(CheckPlan(plan, kBlockSize), InternalError);
 }
 
+// Each way to break a plan that was fine.
+struct Violation {
+  const char* what;
+  void (*breaks)(StepPlan&);
+};
+
+TEST(StepPlan, CheckRefusesEveryInconsistency) {
+  const Violation violations[] = {
+      {"a sequence without rows", [](StepPlan& p) { p.sequences[0].num_new_tokens = 0; }},
+      {"rows that nobody has", [](StepPlan& p) { p.token_ids.push_back(3); }},
+      {"negative rows", [](StepPlan& p) { p.sequences[1].num_new_tokens = -2; }},
+      {"a negative position", [](StepPlan& p) { p.sequences[1].num_computed_tokens = -1; }},
+      {"blocks that nobody has", [](StepPlan& p) { p.block_ids.push_back(5); }},
+      {"a table shorter than its count", [](StepPlan& p) { p.block_ids.pop_back(); }},
+      {"no blocks", [](StepPlan& p) { p.sequences[0].num_blocks = 0; }},
+      {"a negative block", [](StepPlan& p) { p.block_ids[0] = -4; }},
+      {"a negative slot", [](StepPlan& p) { p.sequences[0].state_slot = -1; }},
+      {"sequences in an idle step", [](StepPlan& p) { p.kind = StepKind::kIdle; }},
+      {"no sequences in a mixed step",
+       [](StepPlan& p) {
+         p.sequences.clear();
+         p.token_ids.clear();
+         p.block_ids.clear();
+       }},
+  };
+  for (const Violation& violation : violations) {
+    StepPlan plan = MakePlan();
+    violation.breaks(plan);
+    EXPECT_THROW(CheckPlan(plan, kBlockSize), InternalError) << violation.what;
+  }
+}
+
+TEST(StepPlan, TableMayEndExactlyWithItsRows) {
+  StepPlan plan = MakePlan();
+  plan.sequences[1].num_computed_tokens = 6;  // rows 6 and 7 of two blocks of 4
+  EXPECT_NO_THROW(CheckPlan(plan, kBlockSize));
+  plan.sequences[1].num_computed_tokens = 7;
+  EXPECT_THROW(CheckPlan(plan, kBlockSize), InternalError);
+}
+
+TEST(StepPlan, DecodeStepHasOneRowASequence) {
+  StepPlan plan = MakePlan();
+  plan.kind = StepKind::kDecode;
+  plan.sequences[1].num_new_tokens = 1;
+  plan.token_ids.pop_back();
+  EXPECT_NO_THROW(CheckPlan(plan, kBlockSize));
+}
+
 TEST(StepPlan, ClearKeepsMemory) {
   StepPlan plan = MakePlan();
   const int32_t* const before = plan.token_ids.data();
@@ -88,6 +136,41 @@ TEST(StepPlan, PrintsRowsOfEachSequence) {
   EXPECT_EQ(ToString(MakePlan()),
             "step=9 kind=mixed rows=3 setups=0 releases=0: seq 5 [3..4) samples slot 1 blocks 1 "
             "seq 3 [4..6) slot 2 blocks 2");
+}
+
+TEST(StepPlan, PrintsAnIdleStep) {
+  EXPECT_EQ(ToString(StepPlan()), "step=0 kind=idle rows=0 setups=0 releases=0:");
+}
+
+TEST(StepPlan, CopiesAreIndependent) {
+  const StepPlan plan = MakePlan();
+  StepPlan copy = plan;
+  copy.token_ids[1] = 99;
+  copy.sequences.clear();
+  EXPECT_EQ(plan.token_ids[1], 70);
+  EXPECT_EQ(plan.sequences.size(), 2u);
+}
+
+TEST(StepResult, ClearKeepsMemory) {
+  StepResult result;
+  result.step_id = 4;
+  result.forward_us = 9;
+  result.sequences.resize(3);
+  const SequenceResult* const before = result.sequences.data();
+  result.Clear();
+  EXPECT_EQ(result.step_id, 0);
+  EXPECT_EQ(result.forward_us, 0);
+  EXPECT_TRUE(result.sequences.empty());
+  result.sequences.emplace_back();
+  EXPECT_EQ(result.sequences.data(), before);
+}
+
+TEST(StepResult, NewSequenceResultIsEmptyAndOk) {
+  const SequenceResult result;
+  EXPECT_TRUE(result.tokens().empty());
+  EXPECT_TRUE(result.status.ok());
+  EXPECT_EQ(result.logprobs.capacity(), 0u);  // no memory unless log-probabilities are asked for
+  EXPECT_EQ(result.prompt_logprobs.capacity(), 0u);
 }
 
 TEST(StepResult, TokensAreTheFirstOfTheArray) {

@@ -1,13 +1,15 @@
-// Which ids of a row stay after min_p, top_p and top_k: a prefix of the ids by falling logit, the
-// lower id first on ties.
+// Which ids of a row stay after top_p and top_k: a prefix of the ids by falling logit, the lower id
+// first on ties.
 //
-// Found by radix select on the bits of the logits, in time linear in the row and without sorting
-// it.  Masses are integers, so the order in which they are added does not matter.
+// Found in time linear in the row and without sorting it: a bound that no kept id lies under leaves a
+// few candidates, and radix select on the bits of their logits finds the last that stays.  Masses are
+// integers, so the order in which they are added does not matter.
 //
 // Threading: a KeptPrefixFinder owns scratch memory: one thread at a time.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -15,14 +17,17 @@ namespace deepinfer::runner {
 
 // The ids whose logit is above the threshold, and those at it up to last_tied_id.
 struct KeptPrefix {
-  uint32_t threshold_key = 0;  // OrderedKey of the last kept logit
-  int32_t last_tied_id = 0;
+  float threshold = -std::numeric_limits<float>::infinity();
+  int32_t last_tied_id = INT32_MAX;  // all ids
 
-  // All ids.
-  static KeptPrefix All() { return {.threshold_key = 0, .last_tied_id = INT32_MAX}; }
+  bool Contains(float z, int32_t id) const {
+    return z > threshold || (z == threshold && id <= last_tied_id);
+  }
 
-  bool Contains(uint32_t key, int32_t id) const {
-    return key > threshold_key || (key == threshold_key && id <= last_tied_id);
+  // Of two prefixes of one order the one that the other contains.
+  static KeptPrefix Shorter(const KeptPrefix& a, const KeptPrefix& b) {
+    if (a.threshold != b.threshold) return a.threshold > b.threshold ? a : b;
+    return a.last_tied_id < b.last_tied_id ? a : b;
   }
 };
 
@@ -37,8 +42,9 @@ struct PrefixLimits {
 
 class KeptPrefixFinder {
  public:
-  // `row` may hold -infinity but no NaN; `weights` are its weights, in the same order.
-  KeptPrefix Find(std::span<const float> row, std::span<const float> weights,
+  // `row` may hold -infinity but no NaN; `weights` are its weights, in the same order, and
+  // `total_mass` the sum of their masses.
+  KeptPrefix Find(std::span<const float> row, std::span<const float> weights, uint64_t total_mass,
                   const PrefixLimits& limits);
 
  private:
@@ -46,13 +52,19 @@ class KeptPrefixFinder {
     int64_t count = 0;
     uint64_t mass = 0;
   };
-  static constexpr int32_t kNumBuckets = 2048;
+  static constexpr int32_t kDigitBits = 8;
+  static constexpr int32_t kNumBuckets = 1 << kDigitBits;
 
+  void CollectCandidates(std::span<const float> row, std::span<const float> weights,
+                         uint64_t total_mass, const PrefixLimits& limits);
+  float LowestOfTop(std::span<const float> row, int64_t count);
   bool Narrow(std::span<const float> row, std::span<const float> weights, int32_t shift,
-              uint32_t mask, PrefixLimits& left);
+              PrefixLimits& left);
+  KeptPrefix LastCandidate(std::span<const float> row) const;
 
-  std::vector<int32_t> candidates_;  // ids that may be the last to stay, ascending
-  std::vector<Bucket> buckets_;
+  std::vector<int32_t> candidates_;  // ids that may be the last to stay
+  std::vector<float> group_max_;
+  Bucket buckets_[kNumBuckets];
 };
 
 }  // namespace deepinfer::runner

@@ -39,10 +39,10 @@ std::vector<int32_t> Reference(const std::vector<float>& row, const PrefixLimits
 
 std::vector<int32_t> Kept(const std::vector<float>& row, const PrefixLimits& limits) {
   KeptPrefixFinder finder;
-  const KeptPrefix prefix = finder.Find(row, Weights(row), limits);
+  const KeptPrefix prefix = finder.Find(row, Weights(row), SumOfMasses(Weights(row)), limits);
   std::vector<int32_t> kept;
   for (size_t i = 0; i < row.size(); ++i) {
-    if (prefix.Contains(OrderedKey(row[i]), static_cast<int32_t>(i))) {
+    if (prefix.Contains(row[i], static_cast<int32_t>(i))) {
       kept.push_back(static_cast<int32_t>(i));
     }
   }

@@ -31,11 +31,19 @@ int32_t FirstIndexOf(std::span<const float> row, float value);
 // weights[i] = exp((row[i] - max) * inverse_temperature).  `max` is the row's largest element.
 void ExpWeights(std::span<const float> row, float max, float inverse_temperature, float* weights);
 
+// weights[i] = 0 where row[i] is below `threshold`.
+void ZeroWeightsBelow(std::span<const float> row, float threshold, float* weights);
+
+// groups[g] = the largest of row[g], row[g + n], row[g + 2n], ... with n groups; up to n - 1
+// elements at the end are left out.  Requires groups.size() <= row.size().
+void GroupMaxima(std::span<const float> row, std::span<float> groups);
+
 // A weight in [0, 1] in fixed point.  Sums of 2^17 of them fit into 64 bits.
 inline constexpr int32_t kMassBits = 46;
 inline uint64_t MassOf(float weight) {
-  return static_cast<uint64_t>(static_cast<double>(weight) *
-                               static_cast<double>(1ull << kMassBits));
+  // By way of the signed type: processors convert to it in one instruction.
+  return static_cast<uint64_t>(
+      static_cast<int64_t>(static_cast<double>(weight) * static_cast<double>(1ull << kMassBits)));
 }
 uint64_t SumOfMasses(std::span<const float> weights);
 

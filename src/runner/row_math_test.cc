@@ -79,6 +79,26 @@ TEST(ExpWeights, AnElementDoesNotDependOnItsPlace) {
   }
 }
 
+TEST(GroupMaxima, EveryGroupHasItsLargest) {
+  std::vector<float> row(103);
+  PhiloxStream random(8, 8);
+  for (float& z : row) z = static_cast<float>(random.NextUniform());
+  std::vector<float> groups(10);
+  GroupMaxima(row, groups);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    float expected = row[g];
+    for (size_t i = g; i < 100; i += 10) expected = std::max(expected, row[i]);
+    EXPECT_EQ(groups[g], expected);
+  }
+}
+
+TEST(ZeroWeightsBelow, LeavesTheThresholdItself) {
+  const std::vector<float> row = {1, 2, 3, -1};
+  std::vector<float> weights = {0.1f, 0.2f, 0.3f, 0.4f};
+  ZeroWeightsBelow(row, 2, weights.data());
+  EXPECT_EQ(weights, (std::vector<float>{0, 0.2f, 0.3f, 0}));
+}
+
 TEST(LogSumExp, AgreesWithDoubles) {
   std::vector<float> row(1000);
   PhiloxStream random(3, 4);

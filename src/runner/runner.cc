@@ -72,6 +72,10 @@ void Runner::SetUp(const plan::StepPlan& plan) {
                       .seed = setup.seed,
                       .prompt_len = setup.prompt_len,
                       .token_ids = setup.token_ids};
+    // Its tokens are not to move while it decodes.
+    const int64_t max_num_tokens = int64_t{setup.prompt_len} + sequence.sampling->max_tokens;
+    sequence.token_ids.reserve(static_cast<size_t>(
+        std::min<int64_t>(max_num_tokens, int64_t{options_.max_model_len} + 1)));
     if (Sampler::NeedsCounts(*sequence.sampling)) {
       const std::span<const int32_t> tokens(sequence.token_ids);
       sequence.counts.AddPrompt(tokens.first(static_cast<size_t>(setup.prompt_len)));

@@ -24,6 +24,19 @@ bool HasPenalties(const SamplingParams& s) {
   return s.repetition_penalty != 1 || s.frequency_penalty != 0 || s.presence_penalty != 0;
 }
 
+// The ids with P >= min_p * max P, that is z - max >= T * log(min_p), as a threshold on z.
+KeptPrefix MinPrefix(const SamplingParams& sampling, float max) {
+  const double floor = sampling.temperature * std::log(sampling.min_p);
+  const auto is_kept = [floor, max](float z) { return static_cast<double>(z) - max >= floor; };
+  // The nearest float may lie on either side.
+  float threshold = static_cast<float>(max + floor);
+  while (!is_kept(threshold)) threshold = std::nextafter(threshold, max);
+  while (is_kept(std::nextafter(threshold, kRemoved)) && threshold > kRemoved) {
+    threshold = std::nextafter(threshold, kRemoved);
+  }
+  return {.threshold = threshold, .last_tied_id = INT32_MAX};
+}
+
 float ToLogprob(double value) { return std::max(static_cast<float>(value), kMinLogprob); }
 
 }  // namespace
@@ -36,7 +49,7 @@ Sampler::Sampler(const SamplerOptions& options) : options_(options) {
   const size_t size = static_cast<size_t>(options.vocab_size);
   adjusted_.resize(size);
   weights_.resize(size);
-  masses_.resize(size);
+  block_sums_.reserve(size / 64 + 1);
 }
 
 bool Sampler::NeedsCounts(const SamplingParams& sampling) { return HasPenalties(sampling); }
@@ -136,51 +149,56 @@ Result<Sampler::Distribution> Sampler::MakeDistribution(std::span<const float> r
   d.argmax = FirstIndexOf(row, d.max);
   d.is_greedy = sampling.temperature < kGreedyTemperature;
   if (d.is_greedy) {
-    d.kept = {.threshold_key = OrderedKey(d.max), .last_tied_id = d.argmax};
+    d.kept = {.threshold = d.max, .last_tied_id = d.argmax};
     return d;
   }
   d.inverse_temperature = 1 / sampling.temperature;
   ExpWeights(row, d.max, static_cast<float>(d.inverse_temperature), weights_.data());
-  const std::span<const float> weights(weights_.data(), row.size());
-  d.kept = finder_.Find(row, weights, LimitsOf(row, sampling, d.max));
-  for (size_t i = 0; i < row.size(); ++i) {
-    if (d.kept.Contains(OrderedKey(row[i]), static_cast<int32_t>(i))) {
-      d.kept_mass += MassOf(weights[i]);
-    }
-  }
+  d.kept_mass = SumOfMasses({weights_.data(), row.size()});
+  RemoveTail(sampling, d);
   return d;
 }
 
-// min_p, top_p and top_k as limits of one prefix.
-PrefixLimits Sampler::LimitsOf(std::span<const float> row, const SamplingParams& sampling,
-                               float max) {
+// The shortest of the prefixes that min_p, top_p and top_k keep.  Removed ids get a weight of 0.
+void Sampler::RemoveTail(const SamplingParams& sampling, Distribution& d) {
   PrefixLimits limits;
   if (sampling.top_k != SamplingParams::kAllTokens &&
-      static_cast<size_t>(sampling.top_k) < row.size()) {
+      static_cast<size_t>(sampling.top_k) < d.row.size()) {
     limits.max_count = sampling.top_k;
   }
-  if (sampling.min_p > 0) {
-    // P >= min_p * max P  <=>  z - max >= T * log(min_p)
-    const double floor = sampling.temperature * std::log(sampling.min_p);
-    int64_t count = 0;
-    for (const float z : row) count += static_cast<double>(z) - max >= floor ? 1 : 0;
-    limits.max_count = std::min(limits.max_count, std::max<int64_t>(count, 1));
-  }
   if (sampling.top_p < 1) {
-    const uint64_t total = SumOfMasses({weights_.data(), row.size()});
-    limits.max_mass = static_cast<uint64_t>(sampling.top_p * static_cast<double>(total));
+    limits.max_mass = static_cast<uint64_t>(sampling.top_p * static_cast<double>(d.kept_mass));
   }
-  return limits;
+  if (limits.is_off() && sampling.min_p == 0) return;
+  const std::span<float> weights(weights_.data(), d.row.size());
+  d.kept = finder_.Find(d.row, weights, d.kept_mass, limits);
+  if (sampling.min_p > 0) d.kept = KeptPrefix::Shorter(d.kept, MinPrefix(sampling, d.max));
+  ZeroWeightsBelow(d.row, d.kept.threshold, weights.data());
+  if (d.kept.last_tied_id < static_cast<int32_t>(weights.size()) - 1) {
+    for (size_t i = static_cast<size_t>(d.kept.last_tied_id + 1); i < weights.size(); ++i) {
+      if (d.row[i] == d.kept.threshold) weights[i] = 0;
+    }
+  }
+  d.kept_mass = SumOfMasses(weights);
 }
 
 int32_t Sampler::Draw(const Distribution& d, uint64_t seed, int32_t position) {
   // p = weight / kept weight, then floor(p * 2^31).
   const double scale = std::ldexp(1.0, 31 + kMassBits) / static_cast<double>(d.kept_mass);
+  const auto mass_of = [this, scale](size_t id) {
+    return static_cast<uint64_t>(static_cast<int64_t>(static_cast<double>(weights_[id]) * scale));
+  };
+  // Sums of blocks, so that the search looks at few ids.
+  constexpr size_t kBlockSize = 64;
+  const size_t num_ids = d.row.size();
+  block_sums_.clear();
   uint64_t total = 0;
-  for (size_t i = 0; i < d.row.size(); ++i) {
-    const bool is_kept = d.kept.Contains(OrderedKey(d.row[i]), static_cast<int32_t>(i));
-    masses_[i] = is_kept ? static_cast<uint32_t>(static_cast<double>(weights_[i]) * scale) : 0;
-    total += masses_[i];
+  for (size_t begin = 0; begin < num_ids; begin += kBlockSize) {
+    const size_t end = std::min(begin + kBlockSize, num_ids);
+    uint64_t sum = 0;
+    for (size_t i = begin; i < end; ++i) sum += mass_of(i);
+    block_sums_.push_back(sum);
+    total += sum;
   }
   DI_CHECK(total >= 1 && total <= 0xffffffffu, "total=", total);
   // Words at or above the largest multiple of `total` would favour some ids.
@@ -189,12 +207,12 @@ int32_t Sampler::Draw(const Distribution& d, uint64_t seed, int32_t position) {
   uint64_t word = stream.NextWord();
   while (word >= limit) word = stream.NextWord();
   uint64_t rest = word % total;
-  for (size_t i = 0; i < d.row.size(); ++i) {
-    if (rest < masses_[i]) return static_cast<int32_t>(i);
-    rest -= masses_[i];
-  }
-  DI_CHECK(false, "the draw ran past the last id");
-  return 0;
+  size_t block = 0;
+  for (; rest >= block_sums_[block]; ++block) rest -= block_sums_[block];
+  size_t id = block * kBlockSize;
+  for (; rest >= mass_of(id); ++id) rest -= mass_of(id);
+  DI_CHECK(id < num_ids, "the draw ran past the last id");
+  return static_cast<int32_t>(id);
 }
 
 void Sampler::ReportRaw(std::span<const float> logits, float max, int32_t token_id, int32_t num_top,
@@ -225,7 +243,7 @@ float Sampler::ProcessedLogprob(const Distribution& d, int32_t token_id) const {
   const size_t idx = static_cast<size_t>(token_id);
   if (idx >= d.row.size()) return kMinLogprob;
   const float z = d.row[idx];
-  if (z == kRemoved || !d.kept.Contains(OrderedKey(z), token_id)) return kMinLogprob;
+  if (z == kRemoved || !d.kept.Contains(z, token_id)) return kMinLogprob;
   if (d.is_greedy) return 0;
   const double kept = std::ldexp(static_cast<double>(d.kept_mass), -kMassBits);
   return ToLogprob((static_cast<double>(z) - d.max) * d.inverse_temperature - std::log(kept));

@@ -61,16 +61,16 @@ class Sampler {
   struct Distribution {
     std::span<const float> row;  // logits after masks, bias and penalties
     float max = 0;
+    int32_t argmax = 0;
+    bool is_greedy = false;
     double inverse_temperature = 1;
     KeptPrefix kept;
-    bool is_greedy = false;
-    int32_t argmax = 0;
-    uint64_t kept_mass = 0;  // of weights_, 0 when greedy
+    uint64_t kept_mass = 0;  // of weights_, where removed ids weigh nothing; 0 when greedy
   };
 
   Result<Distribution> MakeDistribution(std::span<const float> row, float max,
                                         const SamplingParams& sampling);
-  PrefixLimits LimitsOf(std::span<const float> row, const SamplingParams& sampling, float max);
+  void RemoveTail(const SamplingParams& sampling, Distribution& distribution);
   std::span<const float> AdjustedRow(const SampleInput& input);
   int32_t Draw(const Distribution& distribution, uint64_t seed, int32_t position);
   void ReportRaw(std::span<const float> logits, float max, int32_t token_id, int32_t num_top,
@@ -82,10 +82,10 @@ class Sampler {
 
   const SamplerOptions options_;
   KeptPrefixFinder finder_;
-  std::vector<float> adjusted_;   // [vocab_size]
-  std::vector<float> weights_;    // [vocab_size]
-  std::vector<uint32_t> masses_;  // [vocab_size] of the draw
-  std::vector<int32_t> top_ids_;  // result of TopIds
+  std::vector<float> adjusted_;       // [vocab_size]
+  std::vector<float> weights_;        // [vocab_size]
+  std::vector<uint64_t> block_sums_;  // of the draw
+  std::vector<int32_t> top_ids_;      // result of TopIds
 };
 
 }  // namespace deepinfer::runner

@@ -181,10 +181,18 @@ void Scheduler::PlanWaiting(BatchBudget& budget, plan::StepPlan& plan) {
                            .masked_token_ids = sequence.request.masked_token_ids,
                            .token_ids = sequence.token_ids,
                            .prompt_len = sequence.prompt_len});
+    // Its tokens are not to move while it decodes.
+    sequence.token_ids.reserve(static_cast<size_t>(MaxNumTokens(sequence)));
     sequence.is_set_up = true;
     sequence.state = Admit(std::move(std::get<Waiting>(sequence.state)), std::move(storage));
     Emit(sequence, num_rows, plan);
   }
+}
+
+// Tokens that the sequence can have in the end.
+int32_t Scheduler::MaxNumTokens(const Sequence& sequence) const {
+  const int64_t by_request = int64_t{sequence.prompt_len} + sequence.sampling().max_tokens;
+  return static_cast<int32_t>(std::min<int64_t>(by_request, int64_t{options_.max_model_len} + 1));
 }
 
 // Whether the sequence has a token to run that the limits leave room for.

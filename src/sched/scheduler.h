@@ -123,6 +123,7 @@ class Scheduler {
 
   void PlanRunning(plan::StepKind kind, BatchBudget& budget, plan::StepPlan& plan);
   void PlanWaiting(BatchBudget& budget, plan::StepPlan& plan);
+  int32_t MaxNumTokens(const Sequence& sequence) const;
   bool CanDecode(const Sequence& sequence) const;
   ChunkWish WishOf(const Sequence& sequence, int32_t num_computed_tokens) const;
   int32_t FitBlocks(size_t running_idx, int32_t num_rows);

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <string>
+#include <vector>
 
+#include "backend/all/registry.h"
 #include "base/strings.h"
 #include "golden/golden_file.h"
 #include "golden/replay.h"
@@ -18,12 +19,16 @@ namespace {
 constexpr double kCloseRow = 0.02;
 constexpr size_t kShortCase = 33;  // ids; up to here every row must agree
 
-TestModelOptions Tiny(std::string backend) {
-  return {.folder = "models/DeepSeek-V4.1-Tiny", .backend = std::move(backend)};
+TestModelOptions Tiny(const std::string& backend, const std::string& isa = "") {
+  return {.folder = "models/DeepSeek-V4.1-Tiny", .backend = backend, .isa = isa};
 }
-TestModelOptions Branches(std::string backend) {
-  return {.folder = "tests/fixtures/branches", .backend = std::move(backend)};
+TestModelOptions Branches(const std::string& backend, const std::string& isa = "") {
+  return {.folder = "tests/fixtures/branches", .backend = backend, .isa = isa};
 }
+
+// Every instruction set of this machine; the parameter is its name.
+class GoldenTiny : public ::testing::TestWithParam<std::string> {};
+class GoldenBranches : public ::testing::TestWithParam<std::string> {};
 
 struct Summary {
   std::vector<double> sorted;  // differences of all rows, ascending
@@ -51,9 +56,9 @@ Summary Summarize(const std::vector<CaseAgreement>& cases) {
   return s;
 }
 
-void Print(const char* what, const Summary& s) {
-  std::printf("%s: %zu rows, %.2f%% within %.2f, median %.2g, worst: %s\n", what, s.sorted.size(),
-              100 * s.close_share, kCloseRow, s.median, s.worst.c_str());
+void Print(const std::string& what, const Summary& s) {
+  std::printf("%s: %zu rows, %.2f%% within %.2f, median %.2g, worst: %s\n", what.c_str(),
+              s.sorted.size(), 100 * s.close_share, kCloseRow, s.median, s.worst.c_str());
 }
 
 // A short case: every row and every id.
@@ -64,8 +69,8 @@ void ExpectEveryRow(const CaseAgreement& agreement) {
   EXPECT_TRUE(agreement.greedy_agrees) << agreement.greedy_message;
 }
 
-TEST(GoldenTiny, AllCases) {
-  const auto model = TestModel::Load(Tiny("cpu"));
+TEST_P(GoldenTiny, AllCases) {
+  const auto model = TestModel::Load(Tiny("cpu", GetParam()));
   ASSERT_NE(model, nullptr);
   std::vector<CaseAgreement> agreements;
   for (const GoldenCase& c : ReadGoldenFile("tiny.jsonl")) {
@@ -73,11 +78,11 @@ TEST(GoldenTiny, AllCases) {
     EXPECT_TRUE(agreements.back().greedy_agrees) << agreements.back().greedy_message;
   }
   const Summary summary = Summarize(agreements);
-  Print("tiny", summary);
+  Print("tiny on " + GetParam(), summary);
   EXPECT_GE(summary.close_share, 0.99) << summary.worst;
 }
 
-TEST(GoldenTiny, ShortCasesOnTheReference) {
+TEST(GoldenOnTheReference, ShortCasesOfTiny) {
   const auto model = TestModel::Load(Tiny("ref"));
   ASSERT_NE(model, nullptr);
   std::vector<CaseAgreement> agreements;
@@ -91,8 +96,8 @@ TEST(GoldenTiny, ShortCasesOnTheReference) {
   EXPECT_GE(summary.close_share, 0.99) << summary.worst;
 }
 
-void ExpectBranches(const std::string& backend, size_t max_prompt) {
-  const auto model = TestModel::Load(Branches(backend));
+void ExpectBranches(const std::string& backend, const std::string& isa, size_t max_prompt) {
+  const auto model = TestModel::Load(Branches(backend, isa));
   ASSERT_NE(model, nullptr);
   std::vector<CaseAgreement> agreements;
   int32_t num_differing = 0;
@@ -106,19 +111,19 @@ void ExpectBranches(const std::string& backend, size_t max_prompt) {
     }
   }
   const Summary summary = Summarize(agreements);
-  Print(("branches on " + backend).c_str(), summary);
+  Print(StrCat("branches on ", backend, " ", isa), summary);
   EXPECT_GE(summary.close_share, 0.80) << summary.worst;
   EXPECT_LE(summary.median, 1e-3);
   EXPECT_LE(num_differing, 1);
 }
 
-TEST(GoldenBranches, AllCases) { ExpectBranches("cpu", 1000); }
-TEST(GoldenBranches, ShortCasesOnTheReference) { ExpectBranches("ref", kShortCase); }
+TEST_P(GoldenBranches, AllCases) { ExpectBranches("cpu", GetParam(), 1000); }
+TEST(GoldenOnTheReference, ShortCasesOfBranches) { ExpectBranches("ref", "", kShortCase); }
 
 // Layer by layer: a failure names the first layer that differs.
-void ExpectLayers(const std::string& backend, size_t max_prompt) {
+void ExpectLayers(const std::string& backend, const std::string& isa, size_t max_prompt) {
   constexpr double kTight = 1e-4, kLoose = 2e-2;
-  const auto model = TestModel::Load(Branches(backend));
+  const auto model = TestModel::Load(Branches(backend, isa));
   ASSERT_NE(model, nullptr);
   int32_t num_tight = 0, num_loose = 0, num_values = 0;
   for (const GoldenCase& c : ReadGoldenFile("branches.jsonl")) {
@@ -148,15 +153,20 @@ void ExpectLayers(const std::string& backend, size_t max_prompt) {
       num_loose += relative <= kLoose ? 1 : 0;
     }
   }
-  std::printf("layers on %s: %d values, %.1f%% within %g, %.1f%% within %g\n", backend.c_str(),
-              num_values, 100.0 * num_tight / num_values, kTight, 100.0 * num_loose / num_values,
-              kLoose);
+  std::printf("layers on %s %s: %d values, %.1f%% within %g, %.1f%% within %g\n", backend.c_str(),
+              isa.c_str(), num_values, 100.0 * num_tight / num_values, kTight,
+              100.0 * num_loose / num_values, kLoose);
   EXPECT_GE(num_tight, 0.80 * num_values);
   EXPECT_GE(num_loose, 0.95 * num_values);
 }
 
-TEST(GoldenBranches, EveryLayer) { ExpectLayers("cpu", 1000); }
-TEST(GoldenBranches, EveryLayerOnTheReference) { ExpectLayers("ref", kShortCase); }
+TEST_P(GoldenBranches, EveryLayer) { ExpectLayers("cpu", GetParam(), 1000); }
+TEST(GoldenOnTheReference, EveryLayerOfBranches) { ExpectLayers("ref", "", kShortCase); }
+
+INSTANTIATE_TEST_SUITE_P(Isa, GoldenTiny, ::testing::ValuesIn(backend::UsableIsas("cpu")),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Isa, GoldenBranches, ::testing::ValuesIn(backend::UsableIsas("cpu")),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace deepinfer::golden

@@ -4,17 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <numeric>
+#include <ostream>
 #include <string>
 #include <vector>
 
+#include "backend/all/registry.h"
 #include "golden/test_model.h"
 
 namespace deepinfer::golden {
 namespace {
-
-constexpr const char* kTiny = "models/DeepSeek-V4.1-Tiny";
-constexpr const char* kBranches = "tests/fixtures/branches";
 
 // Ids without a pattern, the same on every machine.
 std::vector<int32_t> SomeIds(int32_t count, int32_t vocab_size, uint32_t seed) {
@@ -49,11 +47,33 @@ void ExpectSameRows(const std::vector<Row>& got, const std::vector<Row>& expecte
   }
 }
 
-class Invariance : public ::testing::TestWithParam<const char*> {
+struct Setting {
+  std::string model;
+  std::string folder;
+  std::string isa;
+};
+
+std::vector<Setting> Settings() {
+  std::vector<Setting> settings;
+  for (const std::string& isa : backend::UsableIsas("cpu")) {
+    settings.push_back({"Tiny", "models/DeepSeek-V4.1-Tiny", isa});
+    settings.push_back({"Branches", "tests/fixtures/branches", isa});
+  }
+  return settings;
+}
+
+std::ostream& operator<<(std::ostream& out, const Setting& s) {
+  return out << s.folder << " " << s.isa;
+}
+
+// Both checkpoints on every instruction set of this machine.
+class Invariance : public ::testing::TestWithParam<Setting> {
  protected:
   std::unique_ptr<TestModel> Load(int32_t num_threads = 0, int32_t num_sequences = 8) {
-    return TestModel::Load(
-        {.folder = GetParam(), .num_threads = num_threads, .num_sequences = num_sequences});
+    return TestModel::Load({.folder = GetParam().folder,
+                            .isa = GetParam().isa,
+                            .num_threads = num_threads,
+                            .num_sequences = num_sequences});
   }
 };
 
@@ -157,12 +177,14 @@ TEST_P(Invariance, RolledBackTokensLeaveNoTrace) {
   model->Reset(0);
   const std::vector<Row> expected = model->Feed(0, ids, kLen);
   for (const int32_t len : {20, 21, 128, 133}) {  // even and odd; about a block's end
+    model->Reset(1);
+    model->Feed(1, Slice(ids, 0, len), kLen);
+    const std::vector<uint8_t> before = model->SaveState(1);
     for (int32_t num_wrong = 1; num_wrong <= kMaxRollback; ++num_wrong) {
       for (const int32_t chunk : {1, kMaxRollback}) {
         const std::string what = "roll back of " + std::to_string(num_wrong) + " to " +
                                  std::to_string(len) + " in steps of " + std::to_string(chunk);
-        model->Reset(1);
-        model->Feed(1, Slice(ids, 0, len), kLen);
+        model->RestoreState(1, before, len);
         model->Feed(1, Slice(wrong, 0, num_wrong), chunk);
         model->RollBack(1, len);
         ExpectSameRows(model->Feed(1, Slice(ids, len, len + kTail), chunk), expected, len, what);
@@ -244,8 +266,10 @@ TEST_P(Invariance, WatchingChangesNothing) {
 
 TEST_P(Invariance, SmallStepsInALargeWorkspaceEqualSmallWorkspaces) {
   const auto large = Load();
-  const auto small =
-      TestModel::Load({.folder = GetParam(), .max_num_tokens = 8, .max_model_len = 160});
+  const auto small = TestModel::Load({.folder = GetParam().folder,
+                                      .isa = GetParam().isa,
+                                      .max_num_tokens = 8,
+                                      .max_model_len = 160});
   ASSERT_NE(large, nullptr);
   ASSERT_NE(small, nullptr);
   EXPECT_LT(small->model().workspace_bytes(), large->model().workspace_bytes());
@@ -255,10 +279,8 @@ TEST_P(Invariance, SmallStepsInALargeWorkspaceEqualSmallWorkspaces) {
   ExpectSameRows(small->Feed(0, ids, 8), large->Feed(0, ids, kLen), 0, "small workspace");
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Invariance, ::testing::Values(kTiny, kBranches),
-                         [](const auto& info) {
-                           return info.param == std::string(kTiny) ? "Tiny" : "Branches";
-                         });
+INSTANTIATE_TEST_SUITE_P(Models, Invariance, ::testing::ValuesIn(Settings()),
+                         [](const auto& info) { return info.param.model + "_" + info.param.isa; });
 
 }  // namespace
 }  // namespace deepinfer::golden

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/all/registry.h"
 #include "golden/golden_file.h"
 #include "golden/test_model.h"
 
@@ -47,12 +48,12 @@ struct Agreement {
   }
 };
 
-void ExpectWithin(Numerics numerics, const char* name, const Bounds& bounds) {
-  const TestModelOptions options = {.folder = "models/DeepSeek-V4.1-Tiny"};
-  TestModelOptions other = options;
-  other.numerics = numerics;
-  const auto reference = TestModel::Load(options);
-  const auto model = TestModel::Load(other);
+constexpr const char* kTiny = "models/DeepSeek-V4.1-Tiny";
+
+void ExpectWithin(const TestModelOptions& options, const TestModelOptions& reference_options,
+                  const std::string& what, const Bounds& bounds) {
+  const auto reference = TestModel::Load(reference_options);
+  const auto model = TestModel::Load(options);
   ASSERT_NE(reference, nullptr);
   ASSERT_NE(model, nullptr);
   Agreement agreement;
@@ -69,7 +70,7 @@ void ExpectWithin(Numerics numerics, const char* name, const Bounds& bounds) {
   const double cosine = agreement.cosine / agreement.num_rows;
   const double share = static_cast<double>(agreement.num_equal) / agreement.num_clear_rows;
   std::printf("%s: %lld rows, KL %.4f, cosine %.4f, argmax equal on %.2f%% of %lld clear rows\n",
-              name, static_cast<long long>(agreement.num_rows), kl, cosine, 100 * share,
+              what.c_str(), static_cast<long long>(agreement.num_rows), kl, cosine, 100 * share,
               static_cast<long long>(agreement.num_clear_rows));
   EXPECT_LE(kl, bounds.max_mean_kl);
   EXPECT_GE(cosine, bounds.min_mean_cosine);
@@ -77,18 +78,39 @@ void ExpectWithin(Numerics numerics, const char* name, const Bounds& bounds) {
   EXPECT_GT(kl, 0) << "the mode makes no difference";
 }
 
-TEST(NumericModes, Bf16StaysCloseToFp32) {
-  ExpectWithin(Numerics::kBf16, "bf16", {0.003, 0.99, 0.998});
+// The parameter is the name of an instruction set.
+class NumericModes : public ::testing::TestWithParam<std::string> {
+ protected:
+  TestModelOptions Mode(Numerics numerics) const {
+    return {.folder = kTiny, .isa = GetParam(), .numerics = numerics};
+  }
+};
+
+TEST_P(NumericModes, Bf16StaysCloseToFp32) {
+  ExpectWithin(Mode(Numerics::kBf16), Mode(Numerics::kFp32), "bf16 on " + GetParam(),
+               {0.003, 0.99, 0.998});
 }
 
-TEST(NumericModes, ProductionStaysCloseToFp32) {
-  ExpectWithin(Numerics::kProduction, "production", {0.006, 0.985, 0.995});
+TEST_P(NumericModes, ProductionStaysCloseToFp32) {
+  ExpectWithin(Mode(Numerics::kProduction), Mode(Numerics::kFp32), "production on " + GetParam(),
+               {0.006, 0.985, 0.995});
 }
 
-TEST(NumericModes, ChunksAgreeBitwiseInEveryMode) {
+TEST(NumericModesAcrossInstructionSets, ProductionStaysCloseToItself) {
+  const std::vector<std::string> isas = backend::UsableIsas("cpu");
+  if (isas.size() < 2) GTEST_SKIP() << "this machine has one instruction set";
+  const auto production = [](const std::string& isa) -> TestModelOptions {
+    return {.folder = kTiny, .isa = isa, .numerics = Numerics::kProduction};
+  };
+  ExpectWithin(production(isas.back()), production(isas.front()),
+               "production, " + isas.back() + " and " + isas.front(), {0.004, 0.99, 0.997});
+}
+
+TEST_P(NumericModes, ChunksAgreeBitwiseInEveryMode) {
   for (const Numerics numerics : {Numerics::kBf16, Numerics::kProduction}) {
     for (const char* folder : {"models/DeepSeek-V4.1-Tiny", "tests/fixtures/branches"}) {
-      const auto model = TestModel::Load({.folder = folder, .numerics = numerics});
+      const auto model =
+          TestModel::Load({.folder = folder, .isa = GetParam(), .numerics = numerics});
       ASSERT_NE(model, nullptr);
       std::vector<int32_t> ids;
       for (int32_t i = 0; i < 90; ++i) ids.push_back(i * 37 % model->config().vocab_size);
@@ -103,6 +125,9 @@ TEST(NumericModes, ChunksAgreeBitwiseInEveryMode) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Isa, NumericModes, ::testing::ValuesIn(backend::UsableIsas("cpu")),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace deepinfer::golden

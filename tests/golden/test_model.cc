@@ -43,9 +43,12 @@ std::vector<Row> Download(backend::Stream& stream, const TensorView& view) {
 // Opens everything below options.folder.  The caches get room for every sequence at full length.
 Result<std::unique_ptr<TestModel>> TestModel::TryLoad(const TestModelOptions& options) {
   auto test = std::unique_ptr<TestModel>(new TestModel());
-  const std::string folder = std::string(DI_SOURCE_DIR) + "/" + options.folder;
+  const std::string folder = options.folder.substr(0, 1) == "/"
+                                 ? options.folder
+                                 : std::string(DI_SOURCE_DIR) + "/" + options.folder;
   DI_ASSIGN_OR_RETURN(test->device_, backend::CreateDevice({.name = options.backend,
-                                                            .num_threads = options.num_threads}));
+                                                            .num_threads = options.num_threads,
+                                                            .isa = options.isa}));
   FileSystem& fs = PosixFileSystem();
   DI_ASSIGN_OR_RETURN(checkpoint::Checkpoint opened, checkpoint::Checkpoint::Open(fs, folder));
   test->checkpoint_ = std::make_unique<checkpoint::Checkpoint>(std::move(opened));

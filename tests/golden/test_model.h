@@ -21,8 +21,9 @@ namespace deepinfer::golden {
 using Row = std::vector<float>;
 
 struct TestModelOptions {
-  std::string folder;  // below the source tree
+  std::string folder;  // absolute, or below the source tree
   std::string backend = "cpu";
+  std::string isa = {};  // cpu: a narrower instruction set; empty = the widest
   int32_t num_threads = 0;
   Numerics numerics = Numerics::kFp32;
   int32_t max_num_tokens = 512;

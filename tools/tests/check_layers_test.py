@@ -21,6 +21,8 @@ di_library(backend DEPS base tensor SRCS backend/b.cc)
 di_library(backend_cpu DEPS backend LINK dep::x SRCS backend/cpu/c.cc)
 di_library(tokenizer DEPS base SRCS tokenizer/k.cc TESTS tokenizer/k_test.cc TEST_DEPS tensor)
 di_library(engine DEPS tokenizer SRCS engine/e.cc)
+di_library(cli DEPS engine backend_cpu LINK dep::cli11)
+add_executable(deepinfer cli/main.cc)
 """
 TABLE = """
 | Layer | Library | Depends on |
@@ -31,6 +33,7 @@ TABLE = """
 | 1 | `backend_cpu` | `backend` |
 | 1 | `tokenizer` | `base` |
 | 4 | `engine` | `tokenizer` |
+| 5 | `cli` | `engine` `backend_cpu` |
 """
 FILES = {
     "docs/architecture.md": TABLE,
@@ -50,7 +53,6 @@ FILES = {
     "src/engine/e.cc": '#include "deepinfer/llm.h"\n#include "tokenizer/k.h"\n#include "base/a.h"\n',
     "src/tokenizer/k.h": "",
     "src/cli/main.cc": '#include "engine/x.h"\n#include "backend/cpu/c.h"\n#include <CLI/CLI.hpp>\n',
-    "src/cli/CMakeLists.txt": "add_executable(deepinfer main.cc)\n",
     "src/engine/x.h": "",
     "src/backend/cpu/c.h": "",
     "include/deepinfer/status.h": "#include <string>\n",
@@ -108,6 +110,8 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(len(faults), 2, faults)
         self.assertIn("engines has no di_library() row", faults[0])
         self.assertIn("its table lacks engine", faults[1])
+        self.write("docs/architecture.md", TABLE + "| 0 | `base` | |\n")
+        self.assert_one_fault("docs/architecture.md:11:", "base stands in the table twice")
         self.write("docs/architecture.md", TABLE.replace("| 0 | `tensor`", "| 2 | `tensor`"))
         self.assert_one_fault("docs/architecture.md:6:", "below tensor")
 

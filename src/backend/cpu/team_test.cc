@@ -36,7 +36,7 @@ TEST(Team, DynamicChunksCoverEveryItemOnce) {
 TEST(Team, ManyRegionsOnMoreThreadsThanCores) {
   Team team(NumUsableCores() + 2);
   std::vector<int64_t> sums(static_cast<size_t>(team.num_threads()), 0);
-  constexpr int64_t kRegions = 500;
+  constexpr int64_t kRegions = 100;
   for (int64_t region = 0; region < kRegions; ++region) {
     team.ParallelFor(team.num_threads(), [&](int64_t begin, int64_t, int32_t) { ++sums[begin]; });
   }

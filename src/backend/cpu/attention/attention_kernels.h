@@ -15,5 +15,8 @@ void SparseAttention(backend::Stream& stream, const ops::SparseAttentionArgs& ar
 namespace avx512 {
 void SparseAttention(backend::Stream& stream, const ops::SparseAttentionArgs& args);
 }
+namespace avx512vnni {
+void SparseAttention(backend::Stream& stream, const ops::SparseAttentionArgs& args);
+}
 
 }  // namespace deepinfer::cpu

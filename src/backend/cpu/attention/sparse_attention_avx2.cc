@@ -9,5 +9,17 @@
 #include "tensor/float8.h"
 
 DI_AVX2_BEGIN
-#include "backend/cpu/attention/sparse_attention.inc"
+
+#include "backend/cpu/attention/attend.inc"
+#include "backend/cpu/attention/panel_f32.inc"
+
+void SparseAttention(backend::Stream& stream, const ops::SparseAttentionArgs& args) {
+  Team& team = CpuStream::From(stream).team();
+  if (args.numerics == Numerics::kFp32) {
+    Attend<float, PanelF32<float>>(team, args);
+  } else {
+    Attend<uint16_t, PanelF32<uint16_t>>(team, args);
+  }
+}
+
 DI_AVX2_END

@@ -61,23 +61,13 @@ ops::SparseAttentionArgs MakeArgs(OpBench& bench, int32_t num_rows, Numerics num
   const DType act = numerics == Numerics::kFp32 ? DType::kF32 : DType::kBF16;
   ops::SparseAttentionArgs args;
   args.numerics = numerics;
-  std::vector<int32_t> positions(num_rows), blocks((kComputed + num_rows) / ops::kBlockSize + 1);
-  std::iota(positions.begin(), positions.end(), kComputed);
-  std::iota(blocks.begin(), blocks.end(), 0);
-  args.batch = {.num_tokens = num_rows,
-                .num_seqs = 1,
-                .positions = bench.Ints({num_rows}, positions),
-                .seq_idx = bench.Ints({num_rows}, std::vector<int32_t>(num_rows, 0)),
-                .cu_seqlens_q = bench.Ints({2}, {0, num_rows}),
-                .num_computed_tokens = bench.Ints({1}, {kComputed}),
-                .state_slot = bench.Ints({1}, {0}),
-                .block_table = bench.Ints({1, static_cast<int64_t>(blocks.size())}, blocks)};
+  args.batch = bench.OneSequence(num_rows, kComputed);
   args.q = bench.Normal(act, {num_rows, kHeads, kWidth});
   args.kv_record = WindowRecords(bench, num_rows);
   const TensorView ring = WindowRecords(bench, kWindow + 6);
   args.ring = {.pool = ring.Reshaped({1, ring.num_elements()}), .ring_len = kWindow + 6};
   args.window = kWindow;
-  args.pages = {.pool = MainEntries(bench, static_cast<int64_t>(blocks.size())),
+  args.pages = {.pool = MainEntries(bench, args.batch.block_table.dim(1)),
                 .entries_per_block = ops::kBlockSize};
   args.sel = Selection(bench, num_rows);
   args.sel_count = bench.Ints({num_rows}, std::vector<int32_t>(num_rows, kTopK));
@@ -116,6 +106,8 @@ BENCHMARK_CAPTURE(BM_SparseAttention, avx512_f32, "avx512", Numerics::kFp32)->Ap
 BENCHMARK_CAPTURE(BM_SparseAttention, avx2_production, "avx2", Numerics::kProduction)
     ->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_SparseAttention, avx512_production, "avx512", Numerics::kProduction)
+    ->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_SparseAttention, avx512bf16_production, "avx512bf16", Numerics::kProduction)
     ->Apply(Shapes);
 
 }  // namespace

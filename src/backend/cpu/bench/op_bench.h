@@ -1,26 +1,24 @@
 // What the micro-benchmarks of this backend share: a device, tensors, and the machine's own peaks.
 //
-// Peaks are measured once a process on the cores in use, so that every benchmark can print the
+// Peaks are measured in the same process on the cores in use, so that every benchmark can print the
 // share of them that it reaches.
 #pragma once
 
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
-#include <random>
 #include <string>
-#include <vector>
 
+#include "backend/cpu/isa.h"
+#include "backend/cpu/testing/host_tensors.h"
 #include "backend/device.h"
 #include "backend/stream.h"
-#include "tensor/buffer.h"
 #include "tensor/tensor_view.h"
 
 namespace deepinfer::cpu {
 
-class OpBench {
+class OpBench : public HostTensors {
  public:
   // A device for instruction set `isa` ("avx2", "avx512", ...) with `num_threads` (0 = all cores).
   // Benchmarks skip themselves with a message when is_usable() is false.
@@ -30,35 +28,24 @@ class OpBench {
   backend::Stream& stream() { return *stream_; }
   backend::Stream& ref_stream() { return *ref_stream_; }
 
-  TensorView Empty(DType dtype, std::initializer_list<int64_t> shape);
-  // Normal numbers, f32 or bf16.
-  TensorView Normal(DType dtype, std::initializer_list<int64_t> shape, float scale = 1.0f);
-  TensorView Ints(std::initializer_list<int64_t> shape, const std::vector<int32_t>& values);
-  std::mt19937& rng() { return rng_; }
-
   // ||a - b|| / ||b|| of two tensors of equal shape, f32 or bf16.
   static double RelativeError(const TensorView& a, const TensorView& b);
 
   // Stops the benchmark when the error is larger: a fast wrong kernel must not be reported.
   void CheckError(double error, double limit);
 
-  // Counters "GFLOP/s" and "of_fma_peak", from the flops of one iteration.
-  void ReportFlops(double flops);
-  // Counters "GB/s" and "of_read_bandwidth", from the bytes of one iteration.
+  // Counters "FLOP/s" and "of_peak", from the flops of one iteration: of the f32 peak, or with bf16
+  // activations of the widest multiply-adds that the instruction set has.
+  void ReportFlops(double flops, DType act = DType::kF32);
+  // Counters "B/s" and "of_read_bandwidth", from the bytes of one iteration.
   void ReportBytes(double bytes);
 
  private:
   benchmark::State& state_;
   std::unique_ptr<backend::Device> device_, ref_device_;
   std::unique_ptr<backend::Stream> stream_, ref_stream_;
-  std::vector<Buffer> buffers_;
-  std::mt19937 rng_{1};
+  Isa isa_ = Isa::kAvx2;
   int32_t num_threads_ = 0;
 };
-
-// Multiply-adds in f32, counted as two, of `num_threads` cores together.
-double FmaPeakFlops(int32_t num_threads);
-// Bytes a second that `num_threads` cores together read from a buffer far larger than the caches.
-double ReadBandwidthBytes(int32_t num_threads);
 
 }  // namespace deepinfer::cpu

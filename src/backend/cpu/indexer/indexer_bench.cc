@@ -22,21 +22,6 @@ constexpr int64_t kCandBlocks = 2048;
 constexpr int32_t kCandBlockSize = 8;
 constexpr double kKeyBytes = kWidth / 2 + kWidth / 32;
 
-// Rows at the end of one sequence of `num_entries` tokens, compress_ratio 1.
-ops::BatchView MakeBatch(OpBench& bench, int32_t num_rows, int32_t num_entries) {
-  std::vector<int32_t> positions(num_rows), blocks(num_entries / ops::kBlockSize + 1);
-  std::iota(positions.begin(), positions.end(), num_entries - num_rows);
-  std::iota(blocks.begin(), blocks.end(), 0);
-  return {.num_tokens = num_rows,
-          .num_seqs = 1,
-          .positions = bench.Ints({num_rows}, positions),
-          .seq_idx = bench.Ints({num_rows}, std::vector<int32_t>(num_rows, 0)),
-          .cu_seqlens_q = bench.Ints({2}, {0, num_rows}),
-          .num_computed_tokens = bench.Ints({1}, {num_entries - num_rows}),
-          .state_slot = bench.Ints({1}, {0}),
-          .block_table = bench.Ints({1, static_cast<int64_t>(blocks.size())}, blocks)};
-}
-
 // Random codes with scales around 1.
 TensorView KeyPool(OpBench& bench, int64_t num_blocks) {
   const int64_t block_bytes = ops::kBlockSize * static_cast<int64_t>(kKeyBytes);
@@ -51,7 +36,7 @@ TensorView KeyPool(OpBench& bench, int64_t num_blocks) {
 
 ops::IndexScoreArgs ScoreArgs(OpBench& bench, int32_t num_rows, int32_t num_entries) {
   ops::IndexScoreArgs args;
-  args.batch = MakeBatch(bench, num_rows, num_entries);
+  args.batch = bench.OneSequence(num_rows, num_entries - num_rows);
   args.num_rows = num_rows;
   args.index_topk = kTopK;
   args.index_q = bench.Normal(DType::kF32, {num_rows, kHeads, kWidth});
@@ -89,7 +74,7 @@ void BM_IndexTopK(benchmark::State& state, const std::string& isa) {
   OpBench bench(state, isa, 1);
   if (!bench.is_usable()) return;
   ops::IndexTopKArgs args;
-  args.batch = MakeBatch(bench, 1, num_entries);
+  args.batch = bench.OneSequence(1, num_entries - 1);
   args.num_rows = 1;
   args.scores = bench.Normal(DType::kF32, {1, num_entries});
   args.sel = bench.Empty(DType::kI32, {1, kTopK});

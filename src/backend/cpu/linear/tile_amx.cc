@@ -120,78 +120,69 @@ void WriteSums(int32_t width0, int32_t width1, float* y) {
   WriteHalf(sums, width1, y + kHalfRows);
 }
 
+// Scales of a tile's rows, from the first chunk on.
+struct ScaleSource {
+  const uint8_t* scale;       // of the first row
+  int64_t row_bytes;          // 0 when the rows share scales
+  const uint8_t* tile_scale;  // expanded
+};
+
 // Decodes one chunk of one row; its steps are 2 * kTileElements apart.
 template <class Format>
-DI_INLINE void StoreChunk(const Format& format, int64_t chunk, X* out) {
+DI_INLINE void StoreChunk(const uint8_t* data, const uint8_t* scale, const uint8_t* tile_scale,
+                          X* out) {
   DI_UNROLL
   for (int32_t unit = 0; unit < Format::kUnits; ++unit) {
-    const typename Format::Shared shared = format.LoadShared(chunk, unit);
-    const typename Format::Raw raw = format.Load(chunk, unit);
+    const typename Format::Shared shared = Format::LoadShared(tile_scale, unit);
+    const typename Format::Raw raw = Format::Load(data, scale, unit);
     DI_UNROLL
     for (int32_t j = 0; j < kStepsPerChunk / Format::kUnits; ++j) {
-      _mm512_storeu_si512(out, format.Vector(raw, shared, j));
+      _mm512_storeu_si512(out, Format::Vector(raw, shared, j));
       out += 2 * kTileElements;
     }
   }
 }
 
-// Decodes the whole chunks [begin, end) of all rows to [step][half][row][32].
+// Decodes the chunks [begin, end) of all rows to [step][half][row][32].  An incomplete last chunk
+// goes by way of a zero-padded copy.
 template <class Format>
-void Decode(const TileArgs& args, const uint8_t* scale, int64_t begin, int64_t end, X* out) {
+void Decode(const TileArgs& args, const ScaleSource& source, int64_t begin, int64_t end, X* out) {
+  const int64_t num_whole = args.num_cols / kChunk;
   const int64_t row_bytes = args.num_cols * Format::kChunkBytes / kChunk;
-  const int64_t scale_row_bytes = args.num_cols * Format::kRowScaleBytes / kChunk;
   for (int32_t row = 0; row < args.num_rows; ++row) {
-    const Format format(args.weight + row * row_bytes, scale + row * scale_row_bytes);
+    const uint8_t* row_data = args.weight + row * row_bytes;
+    const uint8_t* row_scale = source.scale + row * source.row_bytes;
     X* out_row = out + (row / kHalfRows * 16 + row % kHalfRows) * kStepCols;
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      DI_UNROLL
-      for (int64_t b = 0; b < Format::kChunkBytes; b += 64) {
-        Prefetch(format.data + (chunk + kPrefetchChunks) * Format::kChunkBytes + b);
+      const uint8_t* data = row_data + chunk * Format::kChunkBytes;
+      const uint8_t* scale = row_scale + chunk * Format::kRowScaleBytes;
+      uint8_t padded[Format::kChunkBytes];
+      uint8_t padded_scale[2] = {};
+      if (chunk == num_whole) {
+        std::memset(padded, 0, sizeof(padded));
+        std::memcpy(padded, data, static_cast<size_t>(row_data + row_bytes - data));
+        data = padded;
+        if (source.row_bytes > 0) {
+          std::memcpy(padded_scale, scale,
+                      static_cast<size_t>(row_scale + source.row_bytes - scale));
+          scale = padded_scale;
+        }
+      } else {
+        DI_UNROLL
+        for (int64_t b = 0; b < Format::kChunkBytes; b += 64) {
+          Prefetch(data + kPrefetchChunks * Format::kChunkBytes + b);
+        }
       }
-      StoreChunk(format, chunk, out_row);
+      StoreChunk<Format>(data, scale, source.tile_scale + chunk * Format::kTileScaleBytes, out_row);
       out_row += kStepsPerChunk * 2 * kTileElements;
     }
-  }
-}
-
-// Decodes the incomplete last chunk by way of zero-padded copies.
-template <class Format>
-void DecodeTail(const TileArgs& args, const uint8_t* scale, X* out) {
-  const int64_t num_whole = args.num_cols / kChunk;
-  const int64_t row_bytes = args.num_cols * Format::kChunkBytes / kChunk;
-  const int64_t scale_row_bytes = args.num_cols * Format::kRowScaleBytes / kChunk;
-  const int64_t begin = num_whole * Format::kChunkBytes;
-  for (int32_t row = 0; row < args.num_rows; ++row) {
-    uint8_t data[Format::kChunkBytes] = {};
-    uint8_t row_scale[2] = {};
-    std::memcpy(data, args.weight + row * row_bytes + begin,
-                static_cast<size_t>(row_bytes - begin));
-    const uint8_t* scales = scale + num_whole * Format::kTileScaleBytes;
-    if constexpr (Format::kRowScaleBytes > 0) {
-      const int64_t scale_begin = num_whole * Format::kRowScaleBytes;
-      std::memcpy(row_scale, scale + row * scale_row_bytes + scale_begin,
-                  static_cast<size_t>(scale_row_bytes - scale_begin));
-      scales = row_scale;
-    }
-    const Format format(data, scales);
-    StoreChunk(format, 0, out + (row / kHalfRows * 16 + row % kHalfRows) * kStepCols);
-  }
-}
-
-template <class Format>
-void DecodeRange(const TileArgs& args, const uint8_t* scale, int64_t begin, int64_t end, X* out) {
-  const int64_t num_whole = args.num_cols / kChunk;
-  const int64_t whole_end = end < num_whole ? end : num_whole;
-  Decode<Format>(args, scale, begin, whole_end, out);
-  if (end > num_whole) {
-    DecodeTail<Format>(args, scale, out + (num_whole - begin) * kStepsPerChunk * 2 * kTileElements);
   }
 }
 
 // With two groups of x at most the sums stay in the tiles while the weights are decoded block by
 // block; with more the whole tile is decoded first and every pair of groups runs over it.
 template <class Format>
-void RunDecoded(const TileArgs& args, const uint8_t* scale, X* weights) {
+void RunDecoded(const TileArgs& args, const ScaleSource& source, X* weights) {
   const int64_t num_chunks = StagedCols(args.num_cols) / kChunk;
   const X* x = static_cast<const X*>(args.x_packed);
   const int32_t num_groups = (args.num_tokens + kPackTokens - 1) / kPackTokens;
@@ -201,7 +192,7 @@ void RunDecoded(const TileArgs& args, const uint8_t* scale, X* weights) {
     std::memset(weights, 0,
                 static_cast<size_t>(block * kStepsPerChunk * 2 * kTileElements) * sizeof(X));
   }
-  if (num_groups > 2) DecodeRange<Format>(args, scale, 0, num_chunks, weights);
+  if (num_groups > 2) Decode<Format>(args, source, 0, num_chunks, weights);
   for (int32_t group = 0; group < num_groups; group += 2) {
     const int32_t remaining = args.num_tokens - group * kPackTokens;
     const int32_t width0 = remaining < kPackTokens ? remaining : kPackTokens;
@@ -211,7 +202,7 @@ void RunDecoded(const TileArgs& args, const uint8_t* scale, X* weights) {
     Configure(width0, width1);
     for (int64_t begin = 0; begin < num_chunks; begin += block) {
       const int64_t end = begin + block < num_chunks ? begin + block : num_chunks;
-      if (num_groups <= 2) DecodeRange<Format>(args, scale, begin, end, weights);
+      if (num_groups <= 2) Decode<Format>(args, source, begin, end, weights);
       AddProducts(weights, (end - begin) * kStepsPerChunk, x0 + begin * kChunk * width0, width0,
                   x1 + begin * kChunk * width1, width1);
     }
@@ -231,7 +222,9 @@ size_t WeightBytes(const TileArgs& args) {
 // f4e2m1 and bf16: scales, where there are any, are used as stored.
 template <class Format>
 void RunTile(const TileArgs& args, Scratch& scratch) {
-  RunDecoded<Format>(args, args.scale, static_cast<X*>(scratch.Get(WeightBytes(args))));
+  const int64_t scale_row_bytes = args.num_cols * Format::kRowScaleBytes / kChunk;
+  RunDecoded<Format>(args, {args.scale, scale_row_bytes, nullptr},
+                     static_cast<X*>(scratch.Get(WeightBytes(args))));
 }
 
 // f8e4m3: the scales of the tile's band are expanded once for all its rows.
@@ -248,12 +241,12 @@ void RunTileF8(const TileArgs& args, Scratch& scratch) {
   }
   if (is_ordinary) {
     ExpandScales(args.scale, num_scales, scale);
-    RunDecoded<F8>(args, scale, weights);
+    RunDecoded<F8>(args, {nullptr, 0, scale}, weights);
   } else {
     // Two scales a chunk, as stored; a last half chunk has a second one that meets zeros only.
     std::memset(scale, 127, static_cast<size_t>(num_chunks * 2));
     std::memcpy(scale, args.scale, static_cast<size_t>(num_scales));
-    RunDecoded<F8Extreme>(args, scale, weights);
+    RunDecoded<F8Extreme>(args, {scale, 0, nullptr}, weights);
   }
 }
 

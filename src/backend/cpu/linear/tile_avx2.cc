@@ -78,51 +78,44 @@ void ExpandScales(const uint8_t* scale, int64_t num_scales, uint8_t* out) {
 struct F8 {
   static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 8, kRowScaleBytes = 0;
   static constexpr int32_t kUnits = 2;
+  static constexpr bool kKeepsX = true;
   using Shared = __m256;  // the scale of a half chunk
   using Raw = __m256i;
 
-  F8(const uint8_t* d, const uint8_t* s) : data(d), scale(reinterpret_cast<const float*>(s)) {}
-  DI_INLINE Shared LoadShared(int64_t chunk, int32_t unit) const {
-    return _mm256_broadcast_ss(scale + chunk * 2 + unit);
+  static DI_INLINE Shared LoadShared(const uint8_t* tile_scale, int32_t unit) {
+    return _mm256_broadcast_ss(reinterpret_cast<const float*>(tile_scale) + unit);
   }
-  DI_INLINE Raw Load(int64_t chunk, int32_t unit) const {
-    return LoadBytes(data + chunk * 64 + unit * 32);
+  static DI_INLINE Raw Load(const uint8_t* data, const uint8_t*, int32_t unit) {
+    return LoadBytes(data + unit * 32);
   }
-  DI_INLINE W Vector(Raw raw, Shared shared, int32_t j) const {
+  static DI_INLINE W Vector(Raw raw, Shared shared, int32_t j) {
     const __m256i top = _mm256_slli_epi32(raw, 24 - j * 8);
     const __m256i bits = _mm256_and_si256(_mm256_srai_epi32(top, 4),
                                           _mm256_set1_epi32(static_cast<int32_t>(0x87f00000u)));
     return _mm256_mul_ps(_mm256_castsi256_ps(bits), shared);
   }
-
-  const uint8_t* data;
-  const float* scale;  // [chunk][half]
 };
 
 // f8e4m3 with any scale: decoded one by one.
 struct F8Extreme {
-  static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 2, kRowScaleBytes = 0;
+  static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 0, kRowScaleBytes = 2;
   static constexpr int32_t kUnits = 1;
+  static constexpr bool kKeepsX = true;
   using Shared = NothingShared;
   struct Raw {
     float values[kChunk];
   };
 
-  F8Extreme(const uint8_t* d, const uint8_t* s) : data(d), scale(s) {}
-  Shared LoadShared(int64_t, int32_t) const { return {}; }
-  Raw Load(int64_t chunk, int32_t) const {
+  static Shared LoadShared(const uint8_t*, int32_t) { return {}; }
+  static Raw Load(const uint8_t* data, const uint8_t* scale, int32_t) {
     Raw raw;
     for (int32_t i = 0; i < kChunk; ++i) {
       const int32_t column = kF8Order[i];
-      raw.values[i] =
-          F8E4M3ToF32(data[chunk * 64 + column]) * UE8M0ToF32(scale[chunk * 2 + column / 32]);
+      raw.values[i] = F8E4M3ToF32(data[column]) * UE8M0ToF32(scale[column / 32]);
     }
     return raw;
   }
-  W Vector(const Raw& raw, Shared, int32_t j) const { return _mm256_loadu_ps(raw.values + j * 8); }
-
-  const uint8_t* data;
-  const uint8_t* scale;  // [chunk][half], as stored
+  static W Vector(const Raw& raw, Shared, int32_t j) { return _mm256_loadu_ps(raw.values + j * 8); }
 };
 
 // f4e2m1: upper and lower byte of the scaled bf16 by table lookup, put together by unpacking.  Each
@@ -142,24 +135,24 @@ constexpr auto kF4Order = MakeF4Order();
 struct F4 {
   static constexpr int64_t kChunkBytes = 32, kTileScaleBytes = 0, kRowScaleBytes = 2;
   static constexpr int32_t kUnits = 2;  // low nibbles, high nibbles
+  static constexpr bool kKeepsX = false;
   using Shared = NothingShared;
   struct Raw {
     __m256i words[2];
   };
 
-  F4(const uint8_t* d, const uint8_t* s) : data(d), scale(s) {}
-  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
-  DI_INLINE Raw Load(int64_t chunk, int32_t unit) const {
-    const F4ByteTable& t0 = kF4ByteTables[scale[chunk * 2]];
-    const F4ByteTable& t1 = kF4ByteTables[scale[chunk * 2 + 1]];
-    const __m256i packed = LoadBytes(data + chunk * 32);
+  static DI_INLINE Shared LoadShared(const uint8_t*, int32_t) { return {}; }
+  static DI_INLINE Raw Load(const uint8_t* data, const uint8_t* scale, int32_t unit) {
+    const F4ByteTable& t0 = kF4ByteTables[scale[0]];
+    const F4ByteTable& t1 = kF4ByteTables[scale[1]];
+    const __m256i packed = LoadBytes(data);
     const __m256i codes =
         _mm256_and_si256(unit == 0 ? packed : _mm256_srli_epi16(packed, 4), _mm256_set1_epi8(0x0f));
     const __m256i high = _mm256_shuffle_epi8(Pair(t0.high.data(), t1.high.data()), codes);
     const __m256i low = _mm256_shuffle_epi8(Pair(t0.low.data(), t1.low.data()), codes);
     return {{_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)}};
   }
-  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
+  static DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) {
     const __m256i words = raw.words[j / 2];
     const __m256i bits =
         j % 2 == 0 ? _mm256_slli_epi32(words, 16)
@@ -171,9 +164,6 @@ struct F4 {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low),
                                    _mm_load_si128(reinterpret_cast<const __m128i*>(b)), 1);
   }
-
-  const uint8_t* data;
-  const uint8_t* scale;
 };
 
 // Columns 4q + c of 16 at `x0` to lane q of out[c], those at `x1` to lane 4 + q.
@@ -230,38 +220,38 @@ void Stage(const void* x, DType dtype, int64_t num_chunks, void* out) {
 
 struct Bf16 {
   static constexpr int64_t kChunkBytes = 128, kTileScaleBytes = 0, kRowScaleBytes = 0;
-  static constexpr int32_t kUnits = 1;
+  static constexpr int32_t kUnits = 2;
+  static constexpr bool kKeepsX = true;
   using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
   };
 
-  Bf16(const uint8_t* d, const uint8_t*) : data(d) {}
-  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
-  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 128}; }
-  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
+  static DI_INLINE Shared LoadShared(const uint8_t*, int32_t) { return {}; }
+  static DI_INLINE Raw Load(const uint8_t* data, const uint8_t*, int32_t unit) {
+    return {data + unit * 64};
+  }
+  static DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) {
     return LoadBf16x8(reinterpret_cast<const uint16_t*>(raw.data + j * 16));
   }
-
-  const uint8_t* data;
 };
 
 struct F32 {
   static constexpr int64_t kChunkBytes = 256, kTileScaleBytes = 0, kRowScaleBytes = 0;
-  static constexpr int32_t kUnits = 1;
+  static constexpr int32_t kUnits = 2;
+  static constexpr bool kKeepsX = true;
   using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
   };
 
-  F32(const uint8_t* d, const uint8_t*) : data(d) {}
-  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
-  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 256}; }
-  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
+  static DI_INLINE Shared LoadShared(const uint8_t*, int32_t) { return {}; }
+  static DI_INLINE Raw Load(const uint8_t* data, const uint8_t*, int32_t unit) {
+    return {data + unit * 128};
+  }
+  static DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) {
     return _mm256_loadu_ps(reinterpret_cast<const float*>(raw.data + j * 32));
   }
-
-  const uint8_t* data;
 };
 
 #include "backend/cpu/linear/tile_kernel.inc"

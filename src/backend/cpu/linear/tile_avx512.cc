@@ -67,49 +67,46 @@ void ExpandScales(const uint8_t* scale, int64_t num_scales, uint8_t* out) {
 struct F8 {
   static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 64, kRowScaleBytes = 0;
   static constexpr int32_t kUnits = 1;
+  static constexpr bool kKeepsX = true;
   using Shared = __m512;  // scale of each lane
   using Raw = __m512i;
 
-  F8(const uint8_t* d, const uint8_t* s) : data(d), scale(reinterpret_cast<const float*>(s)) {}
-  DI_INLINE Shared LoadShared(int64_t chunk, int32_t) const {
-    return _mm512_loadu_ps(scale + chunk * 16);
+  static DI_INLINE Shared LoadShared(const uint8_t* tile_scale, int32_t) {
+    return _mm512_loadu_ps(tile_scale);
   }
-  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return _mm512_loadu_si512(data + chunk * 64); }
-  DI_INLINE W Vector(Raw raw, Shared shared, int32_t j) const {
+  static DI_INLINE Raw Load(const uint8_t* data, const uint8_t*, int32_t) {
+    return _mm512_loadu_si512(data);
+  }
+  static DI_INLINE W Vector(Raw raw, Shared shared, int32_t j) {
     const __m512i top = _mm512_slli_epi32(raw, static_cast<uint32_t>(24 - j * 8));
     const __m512i bits = _mm512_and_si512(_mm512_srai_epi32(top, 4),
                                           _mm512_set1_epi32(static_cast<int32_t>(0x87f00000u)));
     return _mm512_mul_ps(_mm512_castsi512_ps(bits), shared);
   }
-
-  const uint8_t* data;
-  const float* scale;  // [chunk][lane]
 };
 
 // f8e4m3 with any scale: decoded one by one.
 struct F8Extreme {
-  static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 2, kRowScaleBytes = 0;
+  static constexpr int64_t kChunkBytes = 64, kTileScaleBytes = 0, kRowScaleBytes = 2;
   static constexpr int32_t kUnits = 1;
+  static constexpr bool kKeepsX = true;
   using Shared = NothingShared;
   struct Raw {
     float values[kChunk];
   };
 
-  F8Extreme(const uint8_t* d, const uint8_t* s) : data(d), scale(s) {}
-  Shared LoadShared(int64_t, int32_t) const { return {}; }
-  Raw Load(int64_t chunk, int32_t) const {
+  static Shared LoadShared(const uint8_t*, int32_t) { return {}; }
+  static Raw Load(const uint8_t* data, const uint8_t* scale, int32_t) {
     Raw raw;
     for (int32_t i = 0; i < kChunk; ++i) {
       const int32_t column = kF8Order[i];
-      raw.values[i] =
-          F8E4M3ToF32(data[chunk * 64 + column]) * UE8M0ToF32(scale[chunk * 2 + column / 32]);
+      raw.values[i] = F8E4M3ToF32(data[column]) * UE8M0ToF32(scale[column / 32]);
     }
     return raw;
   }
-  W Vector(const Raw& raw, Shared, int32_t j) const { return _mm512_loadu_ps(raw.values + j * 16); }
-
-  const uint8_t* data;
-  const uint8_t* scale;  // [chunk][half], as stored
+  static W Vector(const Raw& raw, Shared, int32_t j) {
+    return _mm512_loadu_ps(raw.values + j * 16);
+  }
 };
 
 // f4e2m1: 32 codes to scaled bf16 in one lookup.  Quarter q of the register looks at nibble q of the
@@ -127,15 +124,15 @@ constexpr auto kF4Order = MakeF4Order();
 struct F4 {
   static constexpr int64_t kChunkBytes = 32, kTileScaleBytes = 0, kRowScaleBytes = 2;
   static constexpr int32_t kUnits = 2;
+  static constexpr bool kKeepsX = true;
   using Shared = NothingShared;
   using Raw = __m512i;
 
-  F4(const uint8_t* d, const uint8_t* s) : data(d), scale(s) {}
-  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
-  DI_INLINE Raw Load(int64_t chunk, int32_t unit) const {
-    return Lookup(data + chunk * 32 + unit * 16, scale[chunk * 2 + unit]);
+  static DI_INLINE Shared LoadShared(const uint8_t*, int32_t) { return {}; }
+  static DI_INLINE Raw Load(const uint8_t* data, const uint8_t* scale, int32_t unit) {
+    return Lookup(data + unit * 16, scale[unit]);
   }
-  DI_INLINE W Vector(Raw raw, Shared, int32_t j) const {
+  static DI_INLINE W Vector(Raw raw, Shared, int32_t j) {
     const __m512i bits =
         j % 2 == 0 ? _mm512_slli_epi32(raw, 16)
                    : _mm512_and_si512(raw, _mm512_set1_epi32(static_cast<int32_t>(0xffff0000u)));
@@ -150,9 +147,6 @@ struct F4 {
     return _mm512_permutexvar_epi16(_mm512_srlv_epi16(block, shift),
                                     _mm512_load_si512(&kF4WordTables[scale]));
   }
-
-  const uint8_t* data;
-  const uint8_t* scale;
 };
 
 // Indices of two-register permutations: entry i of `order` modulo 32, and whether it lies above.
@@ -197,37 +191,33 @@ void Stage(const void* x, DType dtype, int64_t num_chunks, void* out) {
 struct Bf16 {
   static constexpr int64_t kChunkBytes = 128, kTileScaleBytes = 0, kRowScaleBytes = 0;
   static constexpr int32_t kUnits = 1;
+  static constexpr bool kKeepsX = true;
   using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
   };
 
-  Bf16(const uint8_t* d, const uint8_t*) : data(d) {}
-  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
-  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 128}; }
-  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
+  static DI_INLINE Shared LoadShared(const uint8_t*, int32_t) { return {}; }
+  static DI_INLINE Raw Load(const uint8_t* data, const uint8_t*, int32_t) { return {data}; }
+  static DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) {
     return LoadBf16x16(reinterpret_cast<const uint16_t*>(raw.data + j * 32));
   }
-
-  const uint8_t* data;
 };
 
 struct F32 {
   static constexpr int64_t kChunkBytes = 256, kTileScaleBytes = 0, kRowScaleBytes = 0;
   static constexpr int32_t kUnits = 1;
+  static constexpr bool kKeepsX = true;
   using Shared = NothingShared;
   struct Raw {
     const uint8_t* data;
   };
 
-  F32(const uint8_t* d, const uint8_t*) : data(d) {}
-  DI_INLINE Shared LoadShared(int64_t, int32_t) const { return {}; }
-  DI_INLINE Raw Load(int64_t chunk, int32_t) const { return {data + chunk * 256}; }
-  DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) const {
+  static DI_INLINE Shared LoadShared(const uint8_t*, int32_t) { return {}; }
+  static DI_INLINE Raw Load(const uint8_t* data, const uint8_t*, int32_t) { return {data}; }
+  static DI_INLINE W Vector(const Raw& raw, Shared, int32_t j) {
     return _mm512_loadu_ps(raw.data + j * 64);
   }
-
-  const uint8_t* data;
 };
 
 #include "backend/cpu/linear/tile_kernel.inc"

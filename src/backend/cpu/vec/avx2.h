@@ -21,6 +21,8 @@
 #include <cstring>
 #include <limits>
 
+#include "backend/cpu/vec/set_nans.h"
+
 #define DI_AVX2_BEGIN         \
   _Pragma("GCC push_options") \
       _Pragma("GCC target(\"avx2,fma,f16c,bmi2\")") namespace deepinfer::cpu::avx2 {
@@ -96,9 +98,13 @@ inline void Store(uint16_t* p, F v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), packed);
 }
 
-// ((0+1)+(2+3)) + ((4+5)+(6+7)) of each vector.
+// ((0+2)+(1+3)) + ((4+6)+(5+7)) of each vector.
 inline __m128 SumTo4(F a, F b, F c, F d) {
-  const F sums = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  const F ab = Add(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+  const F cd = Add(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+  const __m256d x = _mm256_castps_pd(ab), y = _mm256_castps_pd(cd);
+  const F sums =
+      Add(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)), _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));
   return _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
 }
 inline float Sum(F a) { return _mm_cvtss_f32(SumTo4(a, a, a, a)); }
@@ -119,32 +125,43 @@ inline F ScaleByPowerOf2(F x, F n) {
   return Mul(Mul(x, _mm256_castsi256_ps(first)), _mm256_castsi256_ps(second));
 }
 
-// 8 codes f8e4m3 in the low bytes of 16-bit lanes to f32, times 2^-8 (an f16 of the same bits is
-// 2^-8 of the number).  NaN codes give NaN.
-inline F F8TimesTwoToMinus8(__m128i codes16) {
-  const __m128i magnitude = _mm_and_si128(codes16, _mm_set1_epi16(0x7f));
-  const __m128i sign = _mm_slli_epi16(_mm_andnot_si128(_mm_set1_epi16(0x7f), codes16), 8);
-  const __m128i nan = _mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7f));
-  const __m128i half = _mm_or_si128(_mm_or_si128(_mm_slli_epi16(magnitude, 7), sign),
-                                    _mm_and_si128(nan, _mm_set1_epi16(0x7e00)));
-  return _mm256_cvtph_ps(half);
-}
-// kLanes numbers f8e4m3 from memory, as f32 times 2^-8.
-inline F LoadF8TimesTwoToMinus8(const uint8_t* p) {
-  const __m128i raw = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
-  return F8TimesTwoToMinus8(_mm_cvtepu8_epi16(raw));
+// 32 numbers f8e4m3 times `scale`.  Without the sign, the bits of a code shifted to those of an f16
+// are 2^-8 of its number.
+inline void DecodeF8Group(const uint8_t* codes, float scale, float* out) {
+  const I raw = LoadI(codes);
+  const I nan = _mm256_set1_epi8(0x7f);
+  const I is_nan = _mm256_cmpeq_epi8(_mm256_and_si256(raw, nan), nan);
+  // 2^8 apart, for 2^8 times the largest scale is infinite.
+  const F shift = Set(0x1p8f), factor = Set(scale);
+  DI_UNROLL for (int32_t i = 0; i < 2; ++i) {
+    const __m128i half = i == 0 ? _mm256_castsi256_si128(raw) : _mm256_extracti128_si256(raw, 1);
+    // The sign fills the upper byte; shifted, it is in bit 15 and must leave bit 14.
+    const I f16 = _mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(half), 7),
+                                   _mm256_set1_epi16(static_cast<int16_t>(0xbf80)));
+    const F low = _mm256_cvtph_ps(_mm256_castsi256_si128(f16));
+    const F high = _mm256_cvtph_ps(_mm256_extracti128_si256(f16, 1));
+    Store(out + i * 16, Mul(Mul(low, shift), factor));
+    Store(out + i * 16 + 8, Mul(Mul(high, shift), factor));
+  }
+  if (_mm256_movemask_epi8(is_nan) != 0) [[unlikely]]
+    SetNans(codes, out);
 }
 
-// Twice the numbers of kLanes codes f4e2m1: kLanes / 2 packed bytes from memory.
-inline F LoadTwiceF4(const uint8_t* p) {
+// 32 numbers f4e2m1 from 16 bytes: twice each, times `first` the first 16 and `second` the others.
+inline void DecodeTwiceF4Groups(const uint8_t* packed, float first, float second, float* out) {
   const __m128i twice = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
-  int32_t word;
-  std::memcpy(&word, p, sizeof(word));
-  const __m128i packed = _mm_cvtsi32_si128(word);
+  const __m128i raw = _mm_loadu_si128(reinterpret_cast<const __m128i*>(packed));
   const __m128i mask = _mm_set1_epi8(0x0f);
-  const __m128i codes = _mm_unpacklo_epi8(_mm_and_si128(packed, mask),
-                                          _mm_and_si128(_mm_srli_epi16(packed, 4), mask));
-  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_shuffle_epi8(twice, codes)));
+  const __m128i even = _mm_shuffle_epi8(twice, _mm_and_si128(raw, mask));
+  const __m128i odd = _mm_shuffle_epi8(twice, _mm_and_si128(_mm_srli_epi16(raw, 4), mask));
+  const __m128i numbers[2] = {_mm_unpacklo_epi8(even, odd), _mm_unpackhi_epi8(even, odd)};
+  DI_UNROLL for (int32_t i = 0; i < 2; ++i) {
+    const F scale = Set(i == 0 ? first : second);
+    const F low = ToFloat(_mm256_cvtepi8_epi32(numbers[i]));
+    const F high = ToFloat(_mm256_cvtepi8_epi32(_mm_srli_si128(numbers[i], 8)));
+    Store(out + i * 16, Mul(low, scale));
+    Store(out + i * 16 + 8, Mul(high, scale));
+  }
 }
 
 // Adds the products of unsigned and signed bytes, four neighbours to each 32-bit lane, to running

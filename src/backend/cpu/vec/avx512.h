@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 
+#include "backend/cpu/vec/set_nans.h"
+
 // g++ 12 takes the deliberately undefined operands in its own AVX-512 header for uninitialised
 // reads, so that warning is off here.
 #define DI_AVX512_WARNINGS_OFF                                                               \

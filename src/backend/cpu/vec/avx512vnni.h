@@ -23,4 +23,12 @@ inline I AddByteProducts(I sums, I unsigned_bytes, I signed_bytes) {
 }
 inline I ByteProductSums(I sums) { return sums; }
 
+// 32 floats that are bf16 numbers, as such; subnormals become 0.
+inline void StorePacked(uint16_t* p, F first, F second) {
+  _mm512_storeu_si512(p, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+}
+
+// Adds the two products of each pair of bf16 neighbours; subnormals count as 0.
+inline F AddPairs(F sums, I a, I b) { return _mm512_dpbf16_ps(sums, (__m512bh)a, (__m512bh)b); }
+
 DI_AVX512VNNI_END
