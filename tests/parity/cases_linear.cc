@@ -46,7 +46,7 @@ CaseSpec QuantizedCase(LinearShape s, DType w, int32_t num_groups) {
             QuantizeToQ8(x);  // as mode P hands rows to a projection
             c.In("x", std::move(x), 0);
             c.Weight("weight", RandomWeight(rng, w, num_groups * s.n, s.k));
-            c.Out("y", DType::kBF16, {s.m, num_groups * s.n}, Quantized(kQuantizedF32));
+            c.Out("y", DType::kBF16, {s.m, num_groups * s.n}, Numbers(kF8GridF32));
             c.run = [=](backend::Stream& stream, const Bound& b) {
               const ops::OutputFormat output = ops::OutputFormat::kQuantized;
               if (num_groups == 1) {

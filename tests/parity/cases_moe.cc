@@ -121,7 +121,7 @@ CaseSpec UpCase(const std::string& what, MoeShape s, Numerics numerics) {
             c.In("expert_weight", std::move(weight), 0);
             const Compare compare = numerics == Numerics::kFp32   ? Numbers(kChainF32)
                                     : numerics == Numerics::kBf16 ? Numbers(kChainBf16)
-                                                                  : Quantized(kQuantizedBf16);
+                                                                  : Numbers(kF8GridBf16);
             c.Out("a", act, {s.num_rows, s.num_chosen, s.width}, compare);
             c.Out("a_shared", act, {s.num_rows, s.shared_width}, compare);
             c.run = [=](backend::Stream& stream, const Bound& b) {
