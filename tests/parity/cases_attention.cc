@@ -19,7 +19,7 @@ const char* ModeName(Numerics numerics) {
 }
 
 Tolerance Chain(DType act) { return act == DType::kF32 ? kChainF32 : kChainBf16; }
-Tolerance Grid(DType act) { return act == DType::kF32 ? kQuantizedF32 : kQuantizedBf16; }
+Tolerance F8Grid(DType act) { return act == DType::kF32 ? kF8GridF32 : kF8GridBf16; }
 
 CaseSpec RopeCase(int64_t num_rows, int64_t num_pairs, int32_t multiple) {
   return {
@@ -57,41 +57,40 @@ struct QkvShape {
 };
 
 CaseSpec QkvACase(QkvShape s, Numerics numerics, DType w, Fill fill = Fill::kNormal) {
-  return {
-      StrCat("attention/qkv_a ", ModeName(numerics), " ", DTypeName(w), " T", s.num_rows, " D",
-             s.hidden_size, " Qr", s.q_lora_rank, " C", s.head_dim,
-             fill == Fill::kMixedRows ? " mixed" : ""),
-      [=](Rng& rng) {
-        ParityCase c;
-        c.ops = {"QkvA"};
-        c.num_rows = s.num_rows;
-        const DType act = ops::ActDType(numerics);
-        HostTensor x = Random(rng, act, {s.num_rows, s.hidden_size}, fill);
-        if (numerics == Numerics::kProduction) QuantizeToQ8(x);
-        c.In("x", std::move(x), 0);
-        c.Weight("wq_a", RandomWeight(rng, w, s.q_lora_rank, s.hidden_size));
-        c.Weight("wkv", RandomWeight(rng, w, s.head_dim, s.hidden_size));
-        c.Weight("q_norm", {RandomNormWeight(rng, {s.q_lora_rank}), {}});
-        c.Weight("kv_norm", {RandomNormWeight(rng, {s.head_dim}), {}});
-        c.In("cos_sin", RandomCosSin(rng, s.num_rows, s.num_pairs), 0);
-        c.Out("qr", act, {s.num_rows, s.q_lora_rank},
-              numerics == Numerics::kProduction ? Quantized(kQuantizedBf16) : Numbers(Chain(act)));
-        c.Out("kv_record", DType::kU8, {s.num_rows, ops::Fp8RecordBytes(s.head_dim)},
-              {Compare::Kind::kRecords, Grid(act), RecordRows(s.num_rows, s.head_dim)});
-        c.run = [=](backend::Stream& stream, const Bound& b) {
-          ops::QkvA(stream, {.numerics = numerics,
-                             .x = b["x"],
-                             .wq_a = b.Weight("wq_a"),
-                             .wkv = b.Weight("wkv"),
-                             .q_norm = b["q_norm"],
-                             .kv_norm = b["kv_norm"],
-                             .cos_sin = b["cos_sin"],
-                             .rms_norm_eps = kEps,
-                             .qr = b["qr"],
-                             .kv_record = b["kv_record"]});
-        };
-        return c;
-      }};
+  return {StrCat("attention/qkv_a ", ModeName(numerics), " ", DTypeName(w), " T", s.num_rows, " D",
+                 s.hidden_size, " Qr", s.q_lora_rank, " C", s.head_dim,
+                 fill == Fill::kMixedRows ? " mixed" : ""),
+          [=](Rng& rng) {
+            ParityCase c;
+            c.ops = {"QkvA"};
+            c.num_rows = s.num_rows;
+            const DType act = ops::ActDType(numerics);
+            HostTensor x = Random(rng, act, {s.num_rows, s.hidden_size}, fill);
+            if (numerics == Numerics::kProduction) QuantizeToQ8(x);
+            c.In("x", std::move(x), 0);
+            c.Weight("wq_a", RandomWeight(rng, w, s.q_lora_rank, s.hidden_size));
+            c.Weight("wkv", RandomWeight(rng, w, s.head_dim, s.hidden_size));
+            c.Weight("q_norm", {RandomNormWeight(rng, {s.q_lora_rank}), {}});
+            c.Weight("kv_norm", {RandomNormWeight(rng, {s.head_dim}), {}});
+            c.In("cos_sin", RandomCosSin(rng, s.num_rows, s.num_pairs), 0);
+            c.Out("qr", act, {s.num_rows, s.q_lora_rank},
+                  numerics == Numerics::kProduction ? Numbers(kF8GridBf16) : Numbers(Chain(act)));
+            c.Out("kv_record", DType::kU8, {s.num_rows, ops::Fp8RecordBytes(s.head_dim)},
+                  {Compare::Kind::kRecords, F8Grid(act), RecordRows(s.num_rows, s.head_dim)});
+            c.run = [=](backend::Stream& stream, const Bound& b) {
+              ops::QkvA(stream, {.numerics = numerics,
+                                 .x = b["x"],
+                                 .wq_a = b.Weight("wq_a"),
+                                 .wkv = b.Weight("wkv"),
+                                 .q_norm = b["q_norm"],
+                                 .kv_norm = b["kv_norm"],
+                                 .cos_sin = b["cos_sin"],
+                                 .rms_norm_eps = kEps,
+                                 .qr = b["qr"],
+                                 .kv_record = b["kv_record"]});
+            };
+            return c;
+          }};
 }
 
 struct QbShape {
@@ -118,7 +117,7 @@ CaseSpec QbCase(QbShape s, DType act, DType w) {
               c.Weight("weights_proj",
                        RandomWeight(rng, DType::kBF16, s.index_n_heads, s.hidden_size));
               c.Out("index_q", act, {s.num_rows, s.index_n_heads, s.index_head_dim},
-                    Quantized(Grid(act)));
+                    Numbers(act == DType::kF32 ? kF4GridF32 : kF4GridBf16));
               c.Out("index_w", DType::kF32, {s.num_rows, s.index_n_heads},
                     Numbers(act == DType::kF32 ? kSumF32 : kBf16InF32));
             }
@@ -195,8 +194,9 @@ CaseSpec AttentionCase(const std::string& what, AttentionShape s, Numerics numer
             c.In("attn_sink", Random(rng, DType::kF32, {s.num_heads}), kShared);
             c.In("cos_sin", RandomCosSin(rng, c.num_rows, s.num_pairs), 0);
             c.Out("out", act, {c.num_rows, s.num_heads * s.head_dim},
-                  numerics == Numerics::kProduction ? Quantized(kQuantizedAttention)
+                  numerics == Numerics::kProduction ? Numbers(kF8GridAttention)
                   : numerics == Numerics::kBf16     ? Numbers(kAttentionBf16)
+                  : s.q_factor > 1                  ? Numbers(kPeakedAttentionF32)
                                                     : Numbers(kChainF32));
             const float scale = 1.0f / std::sqrt(static_cast<float>(s.head_dim));
             c.run = [=](backend::Stream& stream, const Bound& b) {
@@ -281,6 +281,7 @@ std::vector<CaseSpec> AttentionCases() {
   for (const Numerics numerics : kModes) {
     for (const DType w : {DType::kF8E4M3, DType::kBF16}) {
       cases.push_back(QkvACase({5, 128, 64, 64, 8}, numerics, w));
+      cases.push_back(QkvACase({37, 128, 64, 64, 8}, numerics, w));
       cases.push_back(QkvACase({5, 96, 96, 32, 16}, numerics, w, Fill::kMixedRows));
     }
     cases.push_back(QkvACase({3, 5120, 160, 64, 32}, numerics, DType::kF8E4M3));
@@ -290,6 +291,7 @@ std::vector<CaseSpec> AttentionCases() {
     for (const DType w : {DType::kF8E4M3, DType::kBF16}) {
       cases.push_back(QbCase({5, 64, 4, 64, 8}, act, w));
       cases.push_back(QbCase({5, 64, 4, 64, 8, 128, 16, 32}, act, w));
+      cases.push_back(QbCase({37, 64, 2, 64, 8, 96, 4, 32}, act, w));
     }
     cases.push_back(QbCase({3, 1280, 2, 512, 32, 160, 3, 128}, act, DType::kF8E4M3));
   }

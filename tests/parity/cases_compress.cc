@@ -62,7 +62,9 @@ CaseSpec CompressCase(const std::string& what, CompressShape s, DType act) {
             c.Weight("wkv", RandomWeight(rng, DType::kBF16, s.head_dim, s.hidden_size));
             c.Weight("norm", {RandomNormWeight(rng, {s.head_dim}), {}});
             c.In("cos_sin", RandomCosSin(rng, c.num_rows, s.num_pairs), 0);
-            const Tolerance tolerance = act == DType::kF32 ? kQuantizedF32 : kQuantizedBf16;
+            const bool is_f32 = act == DType::kF32;
+            const Tolerance f4 = is_f32 ? kF4GridF32 : kF4GridBf16;
+            const Tolerance f8 = is_f32 ? kF8GridF32 : kF8GridBf16;
             const PagePlace main =
                 PlacePages(s.compress_ratio, ops::MainRecordBytes(s.format, s.head_dim));
             const PagePlace key =
@@ -70,13 +72,14 @@ CaseSpec CompressCase(const std::string& what, CompressShape s, DType act) {
                                                  ops::IndexKeyScaleBytes(s.index_head_dim));
             std::vector<Region> main_regions, key_regions;
             ClosedEntries(c, s, main, key, main_regions, key_regions);
-            c.InOut("main", RandomMainPages(rng, main, s.format, s.head_dim), kShared,
-                    {Compare::Kind::kRecords, tolerance, main_regions});
+            c.InOut(
+                "main", RandomMainPages(rng, main, s.format, s.head_dim), kShared,
+                {Compare::Kind::kRecords, s.format == ops::KvFormat::kFp8 ? f8 : f4, main_regions});
             if (s.index_head_dim > 0) {
               c.Weight("wk", RandomWeight(rng, DType::kBF16, s.index_head_dim, s.head_dim));
               c.Weight("k_norm", {RandomNormWeight(rng, {s.index_head_dim}), {}});
               c.InOut("key", RandomKeyPages(rng, key, s.index_head_dim), kShared,
-                      {Compare::Kind::kRecords, tolerance, key_regions});
+                      {Compare::Kind::kRecords, f4, key_regions});
             }
             RingPlace group;
             if (s.compress_ratio > 1) {

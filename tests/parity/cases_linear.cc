@@ -17,8 +17,9 @@ struct LinearShape {
 Tolerance ToleranceFor(DType y) { return y == DType::kF32 ? kSumF32 : kSumBf16; }
 
 CaseSpec LinearCase(LinearShape s, DType x, DType w, DType y, Fill fill) {
-  std::string name = StrCat("linear/", DTypeName(x), "*", DTypeName(w), "->", DTypeName(y), " M",
-                            s.m, " N", s.n, " K", s.k, fill == Fill::kMixedRows ? " mixed" : "");
+  std::string name =
+      StrCat("linear/", DTypeName(x), " x ", DTypeName(w), " to ", DTypeName(y), " M", s.m, " N",
+             s.n, " K", s.k, fill == Fill::kMixedRows ? " mixed" : "");
   return {name, [=](Rng& rng) {
             ParityCase c;
             c.ops = {"Linear"};
@@ -45,7 +46,7 @@ CaseSpec QuantizedCase(LinearShape s, DType w, int32_t num_groups) {
             QuantizeToQ8(x);  // as mode P hands rows to a projection
             c.In("x", std::move(x), 0);
             c.Weight("weight", RandomWeight(rng, w, num_groups * s.n, s.k));
-            c.Out("y", DType::kBF16, {s.m, num_groups * s.n}, Quantized(kQuantizedF32));
+            c.Out("y", DType::kBF16, {s.m, num_groups * s.n}, Numbers(kF8GridF32));
             c.run = [=](backend::Stream& stream, const Bound& b) {
               const ops::OutputFormat output = ops::OutputFormat::kQuantized;
               if (num_groups == 1) {
@@ -67,8 +68,8 @@ CaseSpec QuantizedCase(LinearShape s, DType w, int32_t num_groups) {
 // `n` and `k` of one group.
 CaseSpec GroupedCase(LinearShape s, int32_t num_groups, DType act, DType w) {
   return {
-      StrCat("linear/grouped ", DTypeName(act), "*", DTypeName(w), " M", s.m, " N", s.n, " K", s.k,
-             " groups ", num_groups),
+      StrCat("linear/grouped ", DTypeName(act), " x ", DTypeName(w), " M", s.m, " N", s.n, " K",
+             s.k, " groups ", num_groups),
       [=](Rng& rng) {
         ParityCase c;
         c.ops = {"GroupedLinear"};
@@ -99,7 +100,7 @@ std::vector<CaseSpec> LinearCases() {
     }
     for (const DType act : {kF32, kBF16}) {
       for (const LinearShape shape :
-           {LinearShape{1, 96, 128}, {3, 33, 96}, {37, 48, 64}, {18, 1, 32}}) {
+           {LinearShape{1, 96, 128}, {3, 33, 96}, {37, 48, 64}, {70, 40, 320}, {18, 1, 32}}) {
         cases.push_back(LinearCase(shape, act, w, act, Fill::kNormal));
       }
       for (const LinearShape shape : {LinearShape{3, 40, 5120}, {2, 40, 4096}, {9, 33, 1280}}) {

@@ -121,7 +121,7 @@ CaseSpec UpCase(const std::string& what, MoeShape s, Numerics numerics) {
             c.In("expert_weight", std::move(weight), 0);
             const Compare compare = numerics == Numerics::kFp32   ? Numbers(kChainF32)
                                     : numerics == Numerics::kBf16 ? Numbers(kChainBf16)
-                                                                  : Quantized(kQuantizedBf16);
+                                                                  : Numbers(kF8GridBf16);
             c.Out("a", act, {s.num_rows, s.num_chosen, s.width}, compare);
             c.Out("a_shared", act, {s.num_rows, s.shared_width}, compare);
             c.run = [=](backend::Stream& stream, const Bound& b) {
@@ -193,6 +193,7 @@ std::vector<CaseSpec> MoeCases() {
       {"no clamp", {3, 64, 32, 96, 4, 1, 0.0f}},
       {"one row", {1, 128, 64, 64, 8, 2}},
       {"all to one", {21, 128, 64, 64, 8, 2, 10, DType::kF4E2M1, DType::kF8E4M3, true}},
+      {"many rows", {70, 96, 64, 64, 6, 3}},
       {"f8 experts", {5, 128, 64, 64, 4, 2, 10, DType::kF8E4M3, DType::kF8E4M3}},
       {"plain experts", {5, 128, 64, 64, 4, 2, 10, DType::kBF16, DType::kF32}},
       {"released hidden size", {3, 5120, 64, 32, 3, 2}},

@@ -101,7 +101,7 @@ CaseSpec WriteNormCase(int64_t num_tokens, int64_t n, int64_t hidden_size, DType
               c.Out("x", act, {num_tokens, hidden_size}, Numbers(Chain(act)));
             }
             if (parts.has_quant) {
-              c.Out("x_quant", DType::kBF16, {num_tokens, hidden_size}, Quantized(kQuantizedBf16));
+              c.Out("x_quant", DType::kBF16, {num_tokens, hidden_size}, Numbers(kF8GridBf16));
             }
             c.run = [](backend::Stream& stream, const Bound& b) {
               ops::HcWriteNorm(stream, {.delta = b["delta"],

@@ -38,7 +38,8 @@ TensorView ViewOf(void* data, DType dtype, const std::vector<int64_t>& shape);
 
 HostTensor Zeros(DType dtype, std::vector<int64_t> shape);
 
-// Random numbers of one case: a pure function of the case's name.
+// Random numbers of one case: a pure function of the case's name and of DI_SEED, which gives other
+// draws (the suite as such runs without it).
 using Rng = std::mt19937_64;
 Rng RngFor(std::string_view case_name);
 int32_t UniformInt(Rng& rng, int32_t min, int32_t max);  // both ends included

@@ -55,16 +55,14 @@ struct Region {
 struct Compare {
   enum class Kind {
     kBitwise,
-    kNumbers,    // f32 or bf16, by rel_norm and max_ulp
-    kQuantized,  // f32 or bf16 numbers on a grid, by rel_norm and mismatch
-    kRecords,    // u8: the regions as numbers, all other bytes bitwise
+    kNumbers,  // f32 or bf16
+    kRecords,  // u8: the regions as numbers, all other bytes bitwise
   };
   Kind kind = Kind::kBitwise;
   Tolerance tolerance;
   std::vector<Region> regions;
 };
 inline Compare Numbers(Tolerance tolerance) { return {Compare::Kind::kNumbers, tolerance, {}}; }
-inline Compare Quantized(Tolerance tolerance) { return {Compare::Kind::kQuantized, tolerance, {}}; }
 
 inline constexpr int32_t kShared = -1;  // a tensor that is the same for all rows
 

@@ -11,6 +11,7 @@
 
 #include "backend/all/registry.h"
 #include "backend/op_table.h"
+#include "base/strings.h"
 #include "gtest/gtest.h"
 #include "parity/compare.h"
 #include "parity/parity_case.h"
@@ -64,7 +65,7 @@ const Expected& ExpectedOf(const CaseSpec& spec) {
   return latest;
 }
 
-void ExpectSameBits(const Outputs& expected, const Outputs& actual, const char* what) {
+void ExpectSameBits(const Outputs& expected, const Outputs& actual, const std::string& what) {
   for (const auto& [name, tensor] : expected) {
     const std::string difference = BitwiseDifference(tensor, actual.at(name));
     EXPECT_EQ(difference, "") << what << ": " << name;
@@ -105,7 +106,10 @@ class ParityTest : public testing::Test {
     ExpectSameBits(whole, RunWhole(*device, c), "run twice");
     if (!is_ref) ExpectSameBits(whole, RunWhole(*Create(variant_, 1), c), "one thread");
     ExpectSameBits(whole, RunPieces(*device, c, 1), "each row alone");
-    if (c.num_rows > 3) ExpectSameBits(whole, RunPieces(*device, c, 3), "in chunks of 3");
+    for (const int64_t piece_len : {3, 8, 20}) {
+      if (c.num_rows <= piece_len) continue;
+      ExpectSameBits(whole, RunPieces(*device, c, piece_len), StrCat("chunks of ", piece_len));
+    }
     ExpectSameBits(InitialOutputs(c), RunNoRows(*device, c), "no rows");
   }
 

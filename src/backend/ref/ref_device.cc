@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 
 #include "backend/ref/kernels.h"
 #include "base/strings.h"
@@ -51,7 +50,7 @@ class RefDevice final : public backend::Device {
   }
 
   Result<Buffer> Allocate(size_t num_bytes) override {
-    const bool fits = num_bytes <= std::numeric_limits<size_t>::max() - kAlignment;
+    const bool fits = num_bytes <= static_cast<size_t>(properties().total_memory_bytes);
     void* block = fits ? std::calloc(num_bytes + kAlignment, 1) : nullptr;
     if (block == nullptr) {
       return ResourceExhausted(StrCat("ref: expected room for ", HumanBytes(num_bytes)));
