@@ -47,16 +47,28 @@ void AppendByteLevelSpelling(std::string_view bytes, std::string& out) {
 
 bool AppendByteLevelBytes(std::string_view spelling, std::string& out) {
   const size_t old_size = out.size();
-  while (!spelling.empty()) {
-    const Utf8Char c = DecodeUtf8(spelling, 0);
-    const int32_t byte = c.is_valid ? ByteOfChar(c.code_point) : -1;
+  // The alphabet's characters have one or two bytes of UTF-8, so the result is not longer.
+  out.resize(old_size + spelling.size());
+  char* end = out.data() + old_size;
+  for (size_t at = 0; at < spelling.size();) {
+    const auto lead = static_cast<uint8_t>(spelling[at]);
+    const auto next =
+        at + 1 < spelling.size() ? static_cast<uint8_t>(spelling[at + 1]) : uint8_t{0};
+    int32_t byte = -1;
+    if (lead < 0x80) {
+      byte = kAlphabet.byte_of_char[lead];
+      at += 1;
+    } else if (lead >= 0xC2 && lead < 0xE0 && (next & 0xC0) == 0x80) {
+      byte = ByteOfChar((lead & 0x1Fu) << 6 | (next & 0x3Fu));
+      at += 2;
+    }
     if (byte < 0) {
       out.resize(old_size);
       return false;
     }
-    out += static_cast<char>(byte);
-    spelling.remove_prefix(static_cast<size_t>(c.num_bytes));
+    *end++ = static_cast<char>(byte);
   }
+  out.resize(static_cast<size_t>(end - out.data()));
   return true;
 }
 

@@ -13,6 +13,10 @@ bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 std::string WithoutMarks(std::string_view text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
+    if (static_cast<uint8_t>(text[at]) < 0x80) {
+      out += text[at++];
+      continue;
+    }
     const Utf8Char c = DecodeUtf8(text, at);
     const auto num_bytes = static_cast<size_t>(c.num_bytes);
     if (!IsMark(c.code_point)) out.append(text.substr(at, num_bytes));

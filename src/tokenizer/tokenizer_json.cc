@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/strings.h"
+#include "tokenizer/byte_level.h"
 
 namespace deepinfer::tokenizer {
 namespace {
@@ -196,17 +197,50 @@ Result<int32_t> IdOfPart(const Vocabulary& vocabulary, std::string_view part) {
   return *id;
 }
 
-Result<Merge> ReadMerge(const Vocabulary& vocabulary, const json::Value& value,
-                        std::string& buffer) {
-  DI_ASSIGN_OR_RETURN(const auto parts, PartsOfMerge(value));
-  Merge merge;
-  DI_ASSIGN_OR_RETURN(merge.left, IdOfPart(vocabulary, parts.first));
-  DI_ASSIGN_OR_RETURN(merge.right, IdOfPart(vocabulary, parts.second));
-  buffer.assign(parts.first);
-  buffer.append(parts.second);
-  DI_ASSIGN_OR_RETURN(merge.merged, IdOfPart(vocabulary, buffer));
-  return merge;
-}
+// Reads the rows of the merges list.  Big files have a hundred thousand, and they are most of the time that
+// loading takes beyond reading the JSON.
+class MergeReader {
+ public:
+  explicit MergeReader(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
+  Result<Merge> Read(const json::Value& value) {
+    DI_ASSIGN_OR_RETURN(const auto parts, PartsOfMerge(value));
+    Merge merge;
+    if (!FindFast(parts.first, parts.second, &merge)) {
+      DI_ASSIGN_OR_RETURN(merge.left, IdOfPart(vocabulary_, parts.first));
+      DI_ASSIGN_OR_RETURN(merge.right, IdOfPart(vocabulary_, parts.second));
+      buffer_.assign(parts.first);
+      buffer_.append(parts.second);
+      DI_ASSIGN_OR_RETURN(merge.merged, IdOfPart(vocabulary_, buffer_));
+    }
+    last_merged_ = merge.merged;
+    return merge;
+  }
+
+ private:
+  // For byte-level parts: false when a part is not one or is missing, which the slow way then tells.
+  bool FindFast(std::string_view left, std::string_view right, Merge* merge) {
+    buffer_.clear();
+    if (left.empty() || right.empty() || !AppendByteLevelBytes(left, buffer_)) return false;
+    const size_t middle = buffer_.size();
+    if (!AppendByteLevelBytes(right, buffer_)) return false;
+    const std::string_view bytes = buffer_;
+    const auto left_id = vocabulary_.FindByteLevel(bytes.substr(0, middle));
+    const auto right_id = vocabulary_.FindByteLevel(bytes.substr(middle));
+    // A trained vocabulary numbers what merges make in the order of the merges.
+    const bool is_next =
+        vocabulary_.IsByteLevel(last_merged_ + 1) && vocabulary_.Bytes(last_merged_ + 1) == bytes;
+    const auto merged_id =
+        is_next ? std::optional<int32_t>(last_merged_ + 1) : vocabulary_.FindByteLevel(bytes);
+    if (!left_id.has_value() || !right_id.has_value() || !merged_id.has_value()) return false;
+    *merge = {*left_id, *right_id, *merged_id};
+    return true;
+  }
+
+  const Vocabulary& vocabulary_;
+  std::string buffer_;
+  int32_t last_merged_ = -1;
+};
 
 Status ReadModel(const json::Cursor& root, TokenizerSpec& spec) {
   DI_ASSIGN_OR_RETURN(const json::Cursor model, root.Get("model"));
@@ -227,10 +261,10 @@ Status ReadModel(const json::Cursor& root, TokenizerSpec& spec) {
   if (!merges.value().is_array()) return merges.Expected("an array");
   const std::vector<json::Value>& items = merges.value().items();
   spec.merges.reserve(items.size());
-  std::string buffer;
+  MergeReader reader(spec.vocabulary);
   for (size_t i = 0; i < items.size(); ++i) {
     if (items[i].is_string() && items[i].AsString()->starts_with("#version")) continue;
-    const Result<Merge> merge = ReadMerge(spec.vocabulary, items[i], buffer);
+    const Result<Merge> merge = reader.Read(items[i]);
     if (!merge.ok()) return merge.status().WithContext(StrCat(merges.path(), "[", i, "]"));
     spec.merges.push_back(*merge);
   }

@@ -167,10 +167,10 @@ std::string Normalize(std::string_view text, NormalizationForm form) {
       form == NormalizationForm::kNfkc || form == NormalizationForm::kNfkd;
   std::vector<ClassedChar> chars;
   chars.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Char c = DecodeUtf8(text, 0);
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Char c = DecodeUtf8(text, at);
     AppendDecomposed(c.code_point, use_compatibility, chars);
-    text.remove_prefix(static_cast<size_t>(c.num_bytes));
+    at += static_cast<size_t>(c.num_bytes);
   }
   OrderMarks(chars);
   if (form == NormalizationForm::kNfc || form == NormalizationForm::kNfkc) Compose(chars);
@@ -183,9 +183,15 @@ std::string Normalize(std::string_view text, NormalizationForm form) {
 std::string LowerCase(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Char c = DecodeUtf8(text, 0);
-    text.remove_prefix(static_cast<size_t>(c.num_bytes));
+  for (size_t at = 0; at < text.size();) {
+    const char byte = text[at];
+    if (static_cast<uint8_t>(byte) < 0x80) {
+      out += byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte | 0x20) : byte;
+      ++at;
+      continue;
+    }
+    const Utf8Char c = DecodeUtf8(text, at);
+    at += static_cast<size_t>(c.num_bytes);
     if (c.code_point == 0x130) {
       out += "i\u0307";
     } else {

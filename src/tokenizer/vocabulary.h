@@ -42,6 +42,11 @@ class Vocabulary {
     return id >= 0 && id < size() && tokens_[static_cast<size_t>(id)].length != 0;
   }
 
+  // Whether `id` has a token that is byte level.
+  bool IsByteLevel(int32_t id) const {
+    return Has(id) && tokens_[static_cast<size_t>(id)].is_literal == 0;
+  }
+
   // What the token stands for in text; empty when `id` has no token.
   std::string_view Bytes(int32_t id) const {
     if (!Has(id)) return {};
