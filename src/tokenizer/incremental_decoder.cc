@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tokenizer/utf8_text.h"
+#include "base/utf8.h"
 
 namespace deepinfer::tokenizer {
 
@@ -15,14 +15,14 @@ std::string IncrementalDecoder::Push(std::span<const int32_t> ids) {
   }
   const size_t num_complete = bytes.size() - IncompleteUtf8Suffix(bytes);
   std::string text;
-  AppendUtf8Lossy(std::string_view(bytes).substr(0, num_complete), text);
+  AppendUtf8Lossy(text, std::string_view(bytes).substr(0, num_complete));
   pending_ = bytes.substr(num_complete);
   return text;
 }
 
 std::string IncrementalDecoder::Finish() {
   std::string text;
-  AppendUtf8Lossy(pending_, text);
+  AppendUtf8Lossy(text, pending_);
   pending_.clear();
   return text;
 }

@@ -11,7 +11,6 @@
 #include "tokenizer/bpe.h"
 #include "tokenizer/regex_splitter.h"
 #include "tokenizer/tokenizer_json.h"
-#include "tokenizer/utf8_text.h"
 #include "tokenizer/vocabulary.h"
 #include "tokenizer/word_cache.h"
 #include "tokenizer/word_scanner.h"
@@ -295,7 +294,7 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
   }
   std::string repaired;
   if (!IsValidUtf8(text)) {
-    AppendUtf8Lossy(text, repaired);
+    AppendUtf8Lossy(repaired, text);
     text = repaired;
   }
   std::vector<int32_t> ids;
@@ -318,7 +317,7 @@ std::string Tokenizer::Decode(std::span<const int32_t> ids, const DecodeOptions&
   }
   if (IsValidUtf8(bytes)) return bytes;
   std::string text;
-  AppendUtf8Lossy(bytes, text);
+  AppendUtf8Lossy(text, bytes);
   return text;
 }
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "base/utf8.h"
 #include "tokenizer/unicode.h"
-#include "tokenizer/utf8_text.h"
 
 namespace deepinfer::tokenizer {
 namespace {
