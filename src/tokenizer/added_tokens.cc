@@ -81,7 +81,8 @@ const AddedToken* AddedTokenMatcher::LongestAt(std::string_view text, size_t at)
 }
 
 void AddedTokenMatcher::Split(std::string_view text, std::vector<TextSegment>& segments) const {
-  size_t covered = 0;  // segments reach up to here
+  size_t covered = 0;    // segments reach up to here
+  size_t space_end = 0;  // the last white space walked over by rstrip ends here
   size_t at = 0;
   while (true) {
     while (at < text.size() && !can_start_[static_cast<uint8_t>(text[at])]) ++at;
@@ -98,12 +99,16 @@ void AddedTokenMatcher::Split(std::string_view text, std::vector<TextSegment>& s
         (EndsWithWord(text.substr(0, start)) || StartsWithWord(text.substr(stop)))) {
       continue;
     }
-    if (token->lstrip && start > covered) start = SpaceStart(text, covered, start);
-    // Below `covered` lies white space that an earlier match has already walked over.
-    if (token->rstrip) stop = stop < covered ? covered : SpaceEnd(text, stop);
+    if (token->lstrip) start = start > covered ? SpaceStart(text, covered, start) : covered;
+    if (token->rstrip) {
+      // Matches move forward, so what lies between this one and `space_end` is white space.
+      if (stop >= space_end) space_end = SpaceEnd(text, stop);
+      stop = space_end;
+    }
+    if (start >= stop) continue;  // an earlier match took all of it
     if (covered < start) segments.push_back({text.substr(covered, start - covered), -1});
     segments.push_back({text.substr(start, stop - start), token->id});
-    covered = std::max(covered, stop);
+    covered = stop;
   }
   if (covered < text.size()) segments.push_back({text.substr(covered), -1});
 }

@@ -4,7 +4,10 @@
 //   * of the tokens that start leftmost the longest matches; the search goes on behind the match;
 //   * a `single_word` token with a word character on either side does not match (and the search still goes
 //     on behind it);
-//   * `lstrip` and `rstrip` take the white space beside the match with it, except what an earlier match took.
+//   * `lstrip` and `rstrip` take the white space beside the match with it; lstrip not what an earlier match
+//     took, and a match of which nothing is left is dropped;
+//   * a token of white space without `lstrip` is found even where an earlier `rstrip` walked over it, and the
+//     text behind it then counts again: the one case in which segments overlap.
 // Tokens with `normalized` are looked for in the normalized text, the others before normalization; that is
 // the caller's part (tokenizer.cc): it makes one matcher for each kind.
 //

@@ -190,25 +190,21 @@ struct Tokenizer::Impl {
   }
 
   // The matchers, flags and sizes.
-  void TakeAddedTokens(std::vector<AddedToken> tokens, int32_t model_vocab_size) {
+  Status TakeAddedTokens(std::vector<AddedToken> tokens, int32_t model_vocab_size) {
     vocab_size = model_vocab_size;
     flags.resize(static_cast<size_t>(vocabulary.size()));
     std::vector<AddedToken> raw, normalized;
     for (AddedToken& token : tokens) {
       flags[static_cast<size_t>(token.id)] = token.special ? kAdded | kSpecial : kAdded;
-      if (token.normalized) {
-        token.content = Normalized(token.content);
-        normalized.push_back(std::move(token));
-      } else {
-        raw.push_back(std::move(token));
+      if (token.normalized && Normalized(token.content) != token.content) {
+        return Unimplemented(StrCat("added_tokens: ", Quoted(token.content),
+                                    ": a content that the normalizer changes is not supported"));
       }
+      (token.normalized ? normalized : raw).push_back(std::move(token));
     }
-    // Two tokens may become equal by normalization; the special one is then found, as in the reference.
-    std::stable_sort(
-        normalized.begin(), normalized.end(),
-        [](const AddedToken& a, const AddedToken& b) { return a.special && !b.special; });
     raw_matcher = AddedTokenMatcher(std::move(raw));
     normalized_matcher = AddedTokenMatcher(std::move(normalized));
+    return OkStatus();
   }
 
   Status TakePatterns(const std::vector<std::string>& patterns) {
@@ -275,9 +271,11 @@ Result<Tokenizer> Tokenizer::FromJson(std::string_view tokenizer_json,
   impl->bpe = std::move(bpe).value();
   impl->ignore_merges = spec.ignore_merges;
   impl->normalizers = std::move(spec.normalizers);
-  const Status status = impl->TakePatterns(spec.split_patterns);
+  Status status = impl->TakePatterns(spec.split_patterns);
+  if (status.ok()) {
+    status = impl->TakeAddedTokens(std::move(spec.added_tokens), spec.model_vocab_size);
+  }
   if (!status.ok()) return status.WithContext("tokenizer.json");
-  impl->TakeAddedTokens(std::move(spec.added_tokens), spec.model_vocab_size);
   if (config.bos_token.empty()) config.bos_token = spec.bos_of_template;
   DI_ASSIGN_OR_RETURN(impl->bos_id, impl->NamedToken("bos_token", config.bos_token));
   DI_ASSIGN_OR_RETURN(impl->eos_id, impl->NamedToken("eos_token", config.eos_token));

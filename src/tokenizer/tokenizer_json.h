@@ -4,12 +4,15 @@
 // (`pre_tokenizer.pretokenizers[0].type: "Metaspace" is not supported`), because a tokenizer that is almost
 // right gives a model that is quietly worse.  Accepted:
 //   model          BPE without dropout, prefix and suffix, with a token for each byte
-//   normalizer     null, NFC, NFD, NFKC, NFKD, and Sequences of them
+//   normalizer     null, NFC, NFD, NFKC, NFKD, and Sequences of them.  They follow Unicode 16 (unicode.h), the
+//                  public package an older version: the forms differ for 191 characters that came later.
 //   pre_tokenizer  ByteLevel without prefix space, alone or last in a Sequence behind Splits by regex with
 //                  the behaviour Isolated
 //   post_processor null, ByteLevel, and templates that put at most the BOS in front
 //   decoder        ByteLevel
 //   truncation, padding  null
+//   added_tokens   whose content the normalizer leaves alone, or without `normalized`
+// An added token gets the id that the file says; the package renumbers new ones when a file leaves gaps.
 // Files are outside input: sizes are bounded, ids and references checked, and no file can make us crash.
 //
 // Threading: functions without state.

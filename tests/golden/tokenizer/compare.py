@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares tokenizer_tool with the public `tokenizers` package, live.
 
-    compare.py TOOL TOKENIZER_JSON [--megabytes N] [--seed N] [--files FILE...]
+    compare.py TOOL TOKENIZER_JSON [--megabytes N] [--long-kilobytes N] [--lists N] [--seed N] [--files FILE...]
 
-Draws N megabytes of texts of many kinds, adds those of the files, encodes them with both (with and without added tokens), and decodes ids with both, random ids
-included.  Prints what was compared, and every kind's first difference; exits with 1 if there is any.  Needs `tokenizers`.
+Draws N megabytes of texts of many kinds, adds long words and the texts of the files, encodes them with both (with and without added tokens), decodes ids with both,
+random ids included, and derives the engram's compressed ids with both.  Prints what was compared, and the first differences; exits with 1 if there is any.  Needs
+`tokenizers`.
 """
 
 import argparse
@@ -14,8 +15,9 @@ import struct
 import subprocess
 import sys
 import time
+import unicodedata
 
-from tokenizers import Tokenizer
+from tokenizers import Regex, Tokenizer, normalizers
 
 SCRIPTS = {
     "latin": (0x20, 0x24F), "greek": (0x370, 0x3FF), "cyrillic": (0x400, 0x4FF), "hebrew": (0x590, 0x5FF),
@@ -67,18 +69,18 @@ def texts(rng, added):
             yield kind, "".join(rng.choice([scalar(rng), rng.choice(atoms), rng.choice(words), rng.choice(added or atoms)]) for _ in range(n))
 
 
-def long_texts(rng):
-    """A few of a megabyte, with few or no places to split."""
-    yield "a" * 1_000_000
-    yield "".join(rng.choice("abcdefgh") for _ in range(1_000_000))
-    yield "中文" * 170_000
-    yield " " * 1_000_000
-    yield "7" * 1_000_000
-    yield "!?" * 500_000
-    yield "e" + "\u0301" * 500_000
-    yield "\x00" * 1_000_000
-    yield "\u3040" * 300_000
-    yield ("a" * 97 + " ") * 10_000
+def long_texts(rng, size):
+    """A few of about `size` bytes, with few or no places to split."""
+    yield "a" * size
+    yield "".join(rng.choice("abcdefgh") for _ in range(size))
+    yield "中文" * (size // 6)
+    yield " " * size
+    yield "7" * size
+    yield "!?" * (size // 2)
+    yield "e" + "\u0301" * (size // 2)
+    yield "\x00" * size
+    yield "\u3040" * (size // 3)
+    yield ("a" * 97 + " ") * (size // 98)
 
 
 def file_texts(names):
@@ -102,12 +104,24 @@ def unpack(data, width):
         at += count * width
 
 
+def encode_or_none(reference, text):
+    """None where the package panics, which it does on some overlaps of tokens with lstrip or rstrip."""
+    try:
+        return reference.encode(text, add_special_tokens=False).ids
+    except BaseException as e:
+        if type(e).__name__ != "PanicException":
+            raise
+        return None
+
+
 class Comparison:
     def __init__(self, tool, path):
         self.tool, self.path = tool, path
         self.reference = Tokenizer.from_file(path)
         with open(path, encoding="utf-8") as f:
             raw = json.load(f)
+        # The package's normalizers know an older Unicode than ours, so those get characters that are old enough.
+        self.only_old = raw.get("normalizer") not in (None, {"type": "Sequence", "normalizers": []})
         self.added = [t["content"] for t in raw["added_tokens"]]
         raw["added_tokens"] = []
         self.plain = Tokenizer.from_str(json.dumps(raw))
@@ -130,13 +144,15 @@ class Comparison:
         for command, reference in (("encode", self.reference), ("encode-plain", self.plain)):
             out, speed = self.run(command, data)
             start = time.process_time()
-            theirs = [e.ids for e in (reference.encode(t, add_special_tokens=False) for t in batch)]
+            theirs = [encode_or_none(reference, t) for t in batch]
             seconds = time.process_time() - start
             ours = [list(struct.unpack(f"<{len(r) // 4}i", r)) for r in unpack(out, 4)]
             for text, a, b in zip(batch, ours, theirs, strict=True):
-                if a != b:
+                if b is not None and a != b:
                     self.fault(f"{label} {command}", text, a, b)
-            print(f"{label} {command}: {len(batch)} texts, {len(data) / 1e6:.1f} MB, {sum(map(len, theirs))} ids; ours {speed};"
+            refused = theirs.count(None)
+            print(f"{label} {command}: {len(batch)} texts{f' ({refused} only ours)' * (refused > 0)}, {len(data) / 1e6:.1f} MB,"
+                  f" {sum(map(len, ours))} ids; ours {speed};"
                   f" theirs {len(data) / 1e6 / seconds:.1f} MB/s")
         return ours
 
@@ -150,12 +166,33 @@ class Comparison:
                     self.fault(f"{label} {command}", ids, a, b)
             print(f"{label} {command}: {len(lists)} lists, {sum(map(len, lists))} ids")
 
+    def engram(self):
+        """Each token's compressed id against the definition, written with the package's own normalizers."""
+        out, _ = self.run("engram", b"")
+        ours = list(struct.unpack(f"<{len(out) // 4}i", out))[1:]
+        stand_in = "\ue000"
+        normalizer = normalizers.Sequence([
+            normalizers.NFKC(), normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase(),
+            normalizers.Replace(Regex(r"[ \t\r\n]+"), " "), normalizers.Replace(Regex(r"\A \z"), stand_in),
+            normalizers.Strip(), normalizers.Replace(stand_in, " "),
+        ])
+        theirs, id_of_key = [], {}
+        for i in range(len(ours)):
+            text = self.reference.decode([i], skip_special_tokens=False)
+            key = self.reference.id_to_token(i) if "\ufffd" in text else normalizer.normalize_str(text) or text
+            theirs.append(id_of_key.setdefault(key, len(id_of_key)))
+        if ours != theirs:
+            self.fault("engram", self.path, ours, theirs)
+        print(f"engram: {len(ours)} ids, {len(id_of_key)} compressed ids")
+
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tool")
     parser.add_argument("tokenizer_json")
     parser.add_argument("--megabytes", type=float, default=2)
+    parser.add_argument("--long-kilobytes", type=int, default=1000)
+    parser.add_argument("--lists", type=int, default=20000, help="of random ids")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", nargs="*", default=[])
     options = parser.parse_args()
@@ -163,20 +200,24 @@ def main():
     comparison = Comparison(options.tool, options.tokenizer_json)
     kinds, size = {}, 0
     for kind, text in texts(rng, comparison.added):
+        if comparison.only_old:
+            text = "".join(c for c in text if unicodedata.ucd_3_2_0.category(c) != "Cn")
         kinds.setdefault(kind, []).append(text)
         size += len(text.encode())
         if size > options.megabytes * 1e6:
             break
     for kind, batch in sorted(kinds.items()):
         comparison.decode(kind, comparison.encode(kind, batch)[:2000])
-    comparison.encode("long", list(long_texts(rng)))
+    comparison.encode("long", list(long_texts(rng, options.long_kilobytes * 1000)))
     if options.files:
         comparison.encode("files", list(file_texts(options.files)))
     size = comparison.reference.get_vocab_size()
     comparison.decode("every id", [[i] for i in range(size)])
-    comparison.decode("random ids", [[rng.randint(-2, size + 3) for _ in range(rng.randint(0, 60))] for _ in range(20000)])
+    comparison.decode("random ids", [[rng.randint(-2, size + 3) for _ in range(rng.randint(0, 60))] for _ in range(options.lists)])
+    comparison.engram()
     print(f"{comparison.faults} differences")
     sys.exit(1 if comparison.faults else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
