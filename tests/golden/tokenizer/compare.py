@@ -27,6 +27,8 @@ SCRIPTS = {
     "numbers": (0x2150, 0x218F), "private": (0xE000, 0xE0FF), "plane1": (0x10000, 0x1FFFF), "plane2": (0x20000, 0x2FFFF),
 }
 
+KINDS = ["random", "script", "atoms", "words", "added", "digits", "space", "ascii", "mix"]
+
 
 def scalar(rng, first=0, last=0x10FFFF):
     while True:
@@ -35,7 +37,7 @@ def scalar(rng, first=0, last=0x10FFFF):
             return chr(c)
 
 
-def texts(rng, added):
+def texts(rng, added, max_atoms=400):
     """Endless (kind, text)."""
     ascii_mix = [chr(c) for c in range(128)]
     spaces = [" ", "  ", "\t", "\n", "\r", "\r\n", "\u00a0", "\u3000", "\u2028", "\u0085", "\x0b", "\x0c"]
@@ -45,8 +47,8 @@ def texts(rng, added):
     words = ["the", "of", " and", " to", "http", "://", "www", ".com", "def", " return", "()", "    ", "\n\n", "=", "+=", "Straße",
              " naïve", "北京", "東京", "こんにちは", "カタカナ", "안녕", "мир", "κόσμος", "שלום", "مرحبا", "नमस्ते", "1234567", "3.14", "-", "—", "…", "'ll"]
     while True:
-        kind = rng.choice(["random", "script", "atoms", "words", "added", "digits", "space", "ascii", "mix"])
-        n = rng.randint(1, 400)
+        kind = rng.choice(KINDS)
+        n = rng.randint(1, max_atoms)
         if kind == "random":
             yield kind, "".join(scalar(rng) for _ in range(n))
         elif kind == "script":
@@ -102,6 +104,10 @@ def unpack(data, width):
         at += 4
         yield data[at:at + count * width]
         at += count * width
+
+
+def only_old(text):
+    return "".join(c for c in text if unicodedata.ucd_3_2_0.category(c) != "Cn")
 
 
 def encode_or_none(reference, text):
@@ -201,7 +207,7 @@ def main():
     kinds, size = {}, 0
     for kind, text in texts(rng, comparison.added):
         if comparison.only_old:
-            text = "".join(c for c in text if unicodedata.ucd_3_2_0.category(c) != "Cn")
+            text = only_old(text)
         kinds.setdefault(kind, []).append(text)
         size += len(text.encode())
         if size > options.megabytes * 1e6:

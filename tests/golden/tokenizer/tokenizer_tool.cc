@@ -1,4 +1,4 @@
-// A filter around Tokenizer for comparisons with other implementations (compare.py, generate.py).
+// A filter around Tokenizer for comparisons with other implementations (compare.py).
 //
 //   tokenizer_tool encode FILE        stdin: texts,          stdout: ids of each
 //   tokenizer_tool encode-plain FILE  the same without looking for added tokens
