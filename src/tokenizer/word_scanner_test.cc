@@ -57,9 +57,29 @@ class Oracle {
 
 // One of each kind that the patterns tell apart: a letter, a mark, a symbol and an unassigned code point
 // inside the ideograph ranges and outside, digits of three categories, every kind of white space, a control.
-const std::vector<std::string> kKinds = {
-    "a", "Z", "é",  "1", "Ⅷ",      "²",  "中", "の",     "\u3099", "\u309B", "\u3040", "，",
-    "!", "$", "\\", " ", "\u00A0", "\n", "\r", "\u2028", "\u0301", "\u0378", std::string(1, '\0')};
+const std::vector<std::string> kKinds = {"a",
+                                         "Z",
+                                         "é",
+                                         "1",
+                                         "Ⅷ",
+                                         "²",
+                                         "中",
+                                         "の",
+                                         "\u3099",
+                                         "\u309B",
+                                         "\u3040",
+                                         "，",
+                                         "!",
+                                         "$",
+                                         "\\",
+                                         " ",
+                                         "\u00A0",
+                                         "\n",
+                                         "\r",
+                                         "\u2028",
+                                         "\u0301",
+                                         "\u0378",
+                                         std::string(1, '\0')};
 
 TEST(WordScanner, NothingInNothingOut) { EXPECT_EQ(Scan(""), Words{}); }
 
