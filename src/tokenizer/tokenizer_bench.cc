@@ -31,9 +31,10 @@ constexpr size_t kTextBytes = size_t{4} << 20;
 const std::string& Json() {
   static const std::string json = [] {
     const char* path = std::getenv("DI_TOKENIZER");
-    return ReadFile(PosixFileSystem(),
-                    path != nullptr ? path : DI_SOURCE_DIR "/models/DeepSeek-V4.1-Tiny/tokenizer.json",
-                    kMaxTokenizerJsonBytes)
+    return ReadFile(
+               PosixFileSystem(),
+               path != nullptr ? path : DI_SOURCE_DIR "/models/DeepSeek-V4.1-Tiny/tokenizer.json",
+               kMaxTokenizerJsonBytes)
         .value();
   }();
   return json;
@@ -62,9 +63,10 @@ class Zipf {
 // A pronounceable word for each rank, longer for rare ones.
 std::string WordOfRank(size_t rank) {
   constexpr std::array<std::string_view, 40> kSyllables = {
-      "the", "of", "and", "to", "in",  "a",   "er",  "on",  "is",  "that", "it", "ing", "re",  "ed",
-      "at",  "en", "al",  "or", "es",  "con", "ti",  "st",  "ver", "ment", "pro", "ly", "com", "per",
-      "tion", "de", "ma", "li", "ness", "ra",  "un", "able", "si",  "ca",   "mo",  "ter"};
+      "the", "of",  "and",  "to",   "in",  "a",    "er",  "on",  "is",   "that",
+      "it",  "ing", "re",   "ed",   "at",  "en",   "al",  "or",  "es",   "con",
+      "ti",  "st",  "ver",  "ment", "pro", "ly",   "com", "per", "tion", "de",
+      "ma",  "li",  "ness", "ra",   "un",  "able", "si",  "ca",  "mo",   "ter"};
   std::string word;
   do {
     word += kSyllables[rank % kSyllables.size()];
@@ -92,8 +94,10 @@ std::string Code() {
   while (text.size() < kTextBytes) {
     const std::string a = WordOfRank(zipf.Next());
     const std::string b = WordOfRank(zipf.Next());
-    text += "    if (" + a + "_" + b + "->size() >= " + std::to_string(zipf.Bits() % 2000) + ") {\n";
-    text += "      " + b + "[i + 1] = static_cast<" + a + ">(" + b + ");  // " + a + " " + b + "\n    }\n";
+    text +=
+        "    if (" + a + "_" + b + "->size() >= " + std::to_string(zipf.Bits() % 2000) + ") {\n";
+    text += "      " + b + "[i + 1] = static_cast<" + a + ">(" + b + ");  // " + a + " " + b +
+            "\n    }\n";
   }
   return text;
 }
@@ -114,7 +118,8 @@ std::string Chinese() {
 std::string Digits() {
   Zipf zipf(2);
   std::string text;
-  while (text.size() < kTextBytes) text += std::to_string(zipf.Bits()) + (text.size() % 2 == 0 ? " " : ",");
+  while (text.size() < kTextBytes)
+    text += std::to_string(zipf.Bits()) + (text.size() % 2 == 0 ? " " : ",");
   return text;
 }
 
