@@ -53,7 +53,7 @@ class BpeModel {
  public:
   // Words of more symbols than this use the heap.  Either way gives the same ids; at about this length both
   // cost the same (tokenizer_bench.cc, BM_OneWord).
-  static constexpr int32_t kMaxScanned = 96;
+  static constexpr int32_t kMaxScanned = 32;
 
   // Refused when a byte that occurs in UTF-8 text (all but C0, C1 and F5..FF) has no token, since its text
   // would be lost.  `merges` holds ids of `vocabulary` only.
