@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i + 1 < size; i += 2) {
     // Two bytes an id, most of them in the vocabulary of 4096; the highest ones stand for any number.
     const int32_t id = data[i] << 8 | data[i + 1];
-    ids.push_back(id < 0xff00 ? id % 4200 : id * -65537);
+    ids.push_back(id < 0xff00 ? id % 4200 : (id - 0xff80) * (1 << 24));
   }
   CheckIds(ids);
   return 0;
